@@ -29,7 +29,7 @@
 // Latency: a beat accepted in cycle 0 is in A in cycle 1 and in B in cycle 2, in which it is
 // written. With a last beat, req_valid is high in cycle 2; the fields are valid from cycle 3 to
 // the grant. A grant follows its request by a cycle or more; a request in the cycle of a grant
-// is not a new one. A slot that is reduced in cycle 0 is not busy for a packet that begins in
+// is not a new one. A packet that finds the queue taken moves there in the cycle after the grant. A slot that is reduced in cycle 0 is not busy for a packet that begins in
 // cycle 3. A cleared slot is not busy for a packet that begins three cycles later. Not done
 // here: header checks (agg_commit).
 
@@ -101,6 +101,7 @@ module agg_ingress #(
   localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
   localparam integer HEADER = 98;  // the request's fields from length to version
   localparam integer JOB_LSB = 10;
+  localparam [INDEX_BITS-1:0] ONE = 1;
 
   // On input, code and the flags other than ECN have no meaning.
   wire unused = &{1'b0, s_axis_tuser[15:10], s_axis_tuser[63:56]};
@@ -188,19 +189,14 @@ module agg_ingress #(
     if (rst) a_valid_reg <= 1'b0;
   end
 
-  // Header and payload of the beats in A and in the skid
-  (* ram_style = "distributed" *) reg [HEADER+BEAT_BITS-1:0] beats[0:1];
+  // Payload of the beats in A and in the skid. Without a beat, the free place is written in vain.
+  (* ram_style = "distributed" *) reg [BEAT_BITS-1:0] beats[0:1];
   reg wr_place_reg, a_place_reg;  // of the next beat; of the beat in A
-  wire [   HEADER-1:0] a_header;
-  wire [BEAT_BITS-1:0] a_beat;
-
-  assign {a_header, a_beat} = beats[a_place_reg];
+  wire [BEAT_BITS-1:0] a_beat = beats[a_place_reg];
 
   always @(posedge clk) begin
-    if (ready_reg && s_axis_tvalid) begin
-      beats[wr_place_reg] <= {header, s_axis_tdata};
-      wr_place_reg        <= !wr_place_reg;
-    end
+    if (ready_reg) beats[wr_place_reg] <= s_axis_tdata;
+    if (ready_reg && s_axis_tvalid) wr_place_reg <= !wr_place_reg;
     if (advance && a_valid_reg) a_place_reg <= !a_place_reg;
     if (rst) begin
       wr_place_reg <= 1'b0;
@@ -208,95 +204,122 @@ module agg_ingress #(
     end
   end
 
+  // -- Headers ------------------------------------------------------------------------------------
+
+  // Four places: a packet each in the skid, A, B and the queue. The header for the queue is loaded
+  // in every cycle.
+  (* ram_style = "distributed" *) reg [HEADER-1:0] headers[0:3];
+  reg [1:0] wr_header_reg, q_number_reg;  // place of the next packet; of the oldest not granted
+  reg [HEADER-1:0] q_header_reg;
+
+  always @(posedge clk) begin
+    if (ready_reg && first_reg) headers[wr_header_reg] <= header;
+    if (ready_reg && s_axis_tvalid && s_axis_tlast) wr_header_reg <= wr_header_reg + 2'd1;
+    if (req_grant) q_number_reg <= q_number_reg + 2'd1;
+    q_header_reg <= headers[q_number_reg];
+    if (rst) begin
+      wr_header_reg <= 2'd0;
+      q_number_reg  <= 2'd0;
+    end
+  end
+
   // -- Register B ---------------------------------------------------------------------------------
 
-  reg b_valid_reg, b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
+  reg b_valid_reg;  // holds a beat that was not yet written
+  reg b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
   reg b_entered_reg;
   reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
-  reg b_busy_reg;  // its slot is busy
   reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
-  reg b_set_reg;  // the slot's bit in set
-  reg [INDEX_BITS:0] b_number_reg;  // of the beat in its packet; saturates
+  reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
+  reg b_set_reg, b_red_reg;  // the slot's bits
+  reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
+  reg [INDEX_BITS:0] b_rest_reg;  // beats that the chunk still has, or -1
+  reg b_at_last_reg;  // with the chunk's last beat: none
+  reg [JOB_BITS-1:0] b_job_reg;
   reg [SLOT_BITS-1:0] b_slot_reg;
-  reg [HEADER-1:0] b_header_reg;
   reg [BEAT_BITS-1:0] b_beat_reg;
 
-  wire [JOB_BITS-1:0] b_job = JOBS == 1 ? {JOB_BITS{1'b0}} : b_header_reg[JOB_LSB+:JOB_BITS];
-  wire at_last = b_number_reg == {1'b0, job_last[INDEX_BITS*b_job+:INDEX_BITS]};
-
+  reg queued_reg;
+  wire [INDEX_BITS-1:0] a_rest = job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
+  wire asks = b_asks_reg && advance;
   reg set_reg, red_reg;  // bits of the slot in A, as the packet moved there
   reg  a_stored_reg;  // a contribution was stored since
   wire found;  // an unjudged request has written the slot in A
   wire freed, freed_stored;  // the verdict that B waits for was given
+  wire all_unjudged, last_place;  // no place is free; one at most
+
+  // In the next cycle: the queue is taken, and B has a last beat. A grant frees B a cycle later.
+  wire queued_next = asks || (queued_reg && !req_grant);
+  wire asks_next = advance ? a_valid_reg && a_last_reg : b_asks_reg;
+  wire full_next = all_unjudged || (last_place && asks);
 
   wire may_open = begins && a_data_reg && !a_stored_reg && !flush[a_job_reg];
-  wire stays_open = b_open_reg && !begins && !flush[b_job] && !(freed && freed_stored) &&
-      !(advance && b_valid_reg && at_last);
+  wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
+      !(advance && (b_asks_reg || b_at_last_reg));
+
+  assign advance = !(b_waits_reg || b_stuck_reg);
 
   always @(posedge clk) begin
     b_open_reg  <= may_open || stays_open;
     b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
+    b_stuck_reg <= asks_next && (queued_next || full_next);
+    b_asks_reg  <= asks_next;
+    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits_reg;
+    if (!b_waits_reg) b_beat_reg <= a_beat;
     if (advance) begin
-      b_valid_reg <= a_valid_reg;
-      b_asks_reg  <= a_valid_reg && a_last_reg;
-      b_bad_reg   <= a_bad_reg;
-      b_beat_reg  <= a_beat;
+      b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
         b_full_reg <= a_full_reg && (a_first_reg || b_full_reg);
         b_nonfinite_reg <= a_nonfinite_reg || (!a_first_reg && b_nonfinite_reg);
-        b_number_reg    <= a_first_reg ? {INDEX_BITS + 1{1'b0}} :
-            b_number_reg + {{INDEX_BITS{1'b0}}, !(&b_number_reg)};
+        b_number_reg <= a_first_reg ? {INDEX_BITS{1'b0}} : b_number_reg + ONE;
+        b_rest_reg <= a_first_reg ? {1'b0, a_rest} :
+            b_rest_reg - {{INDEX_BITS{1'b0}}, !b_rest_reg[INDEX_BITS]};
+        b_at_last_reg <= a_first_reg ? a_rest == {INDEX_BITS{1'b0}} : b_rest_reg == {1'b0, ONE};
       end
-      if (a_valid_reg && a_first_reg) begin
+      if (a_first_reg) begin
         b_entered_reg <= a_entered_reg;
         b_set_reg     <= set_reg;
-        b_busy_reg    <= set_reg ^ red_reg;
+        b_red_reg     <= red_reg;
+        b_job_reg     <= a_job_reg;
         b_slot_reg    <= a_slot_reg;
-        b_header_reg  <= a_header;
       end
     end
     if (rst) begin
       b_valid_reg <= 1'b0;
       b_asks_reg  <= 1'b0;
+      b_stuck_reg <= 1'b0;
       b_open_reg  <= 1'b0;
       b_waits_reg <= 1'b0;
     end
   end
 
-  wire b_open = b_open_reg && !b_busy_reg;  // beats are written
+  wire b_open = b_open_reg && b_set_reg == b_red_reg;  // beats are written: the slot is not busy
 
   assign wr_en   = b_valid_reg && b_open && !b_waits_reg;
   assign wr_slot = b_slot_reg;
-  assign wr_beat = b_number_reg[INDEX_BITS-1:0];
+  assign wr_beat = b_number_reg;
   assign wr_data = b_beat_reg;
 
   // -- Request ------------------------------------------------------------------------------------
 
-  reg queued_reg;
   reg q_entered_reg, q_writable_reg, q_nonfinite_reg, q_bad_reg, q_whole_reg;
-  reg [HEADER-1:0] q_header_reg;
+  reg [JOB_BITS-1:0] q_job_reg;
 
-  wire [JOB_BITS-1:0] q_job = JOBS == 1 ? {JOB_BITS{1'b0}} : q_header_reg[JOB_LSB+:JOB_BITS];
-  wire all_unjudged;  // no place is free
-  wire asks = b_asks_reg && advance;
-
-  assign advance   = !(b_waits_reg || (b_asks_reg && (all_unjudged || (queued_reg && !req_grant))));
-  assign req_valid = queued_reg || (b_asks_reg && !b_waits_reg && !all_unjudged);
+  assign req_valid = queued_reg || asks;
 
   always @(posedge clk) begin
-    if (asks) begin
-      queued_reg      <= 1'b1;
+    queued_reg <= queued_next;
+    if (!queued_reg) begin
       q_entered_reg   <= b_entered_reg;
-      q_writable_reg  <= b_open && !flush[b_job];
+      q_writable_reg  <= b_open && !flush[b_job_reg];
       q_nonfinite_reg <= b_nonfinite_reg;
       q_bad_reg       <= b_bad_reg;
-      q_whole_reg     <= b_full_reg && at_last;
-      q_header_reg    <= b_header_reg;
+      q_whole_reg     <= b_full_reg && b_at_last_reg;
+      q_job_reg       <= b_job_reg;
     end else begin
-      if (req_grant) queued_reg <= 1'b0;
-      if (flush[q_job]) q_writable_reg <= 1'b0;
+      if (flush[q_job_reg]) q_writable_reg <= 1'b0;
     end
     if (rst) queued_reg <= 1'b0;
   end
@@ -342,6 +365,7 @@ module agg_ingress #(
   assign freed        = b_waits_reg && (match_reg & live_reg) == {PLACES{1'b0}};
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
+  assign last_place   = filled_reg[PLACES-2];
 
   integer k;
 
@@ -353,14 +377,12 @@ module agg_ingress #(
     if (begins) match_reg <= match;
     a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
     live_reg     <= live_reg & ~judged_reg;
-    if (asks) begin
-      put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
-      for (k = 0; k < PLACES; k = k + 1) begin
-        if (put_reg[k]) begin
-          live_reg[k]                       <= b_open;
-          slots_reg[SLOT_BITS*k+:SLOT_BITS] <= b_slot_reg;
-          sets_reg[k]                       <= b_set_reg;
-        end
+    if (asks) put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
+    for (k = 0; k < PLACES; k = k + 1) begin
+      if (asks && put_reg[k]) live_reg[k] <= b_open;
+      if (put_reg[k] && !all_unjudged) begin
+        slots_reg[SLOT_BITS*k+:SLOT_BITS] <= b_slot_reg;
+        sets_reg[k]                       <= b_set_reg;
       end
     end
     if (asks && !frees) filled_reg <= {filled_reg[PLACES-2:0], 1'b1};
@@ -461,8 +483,14 @@ module agg_ingress #(
   wire in_b = (b_begun || b_asks_reg) && b_count == which;
   wire in_queue = queued_reg && out_count == which;
   wire s_place = a_place_reg ^ a_valid_reg;
-  wire [HEADER-1:0] s_header = beats[s_place] >> BEAT_BITS;
   wire [BEAT_BITS-1:0] s_beat = beats[s_place];
+  wire [HEADER-1:0] s_header = headers[s_count[1:0]];
+  wire [HEADER-1:0] a_header = headers[a_count[1:0]];
+  wire [HEADER-1:0] b_header = headers[b_count[1:0]];
+  wire [JOB_BITS-1:0] q_job = q_job_reg;
+  wire [JOB_BITS-1:0] b_job = b_job_reg;
+  wire b_holds = b_begun || b_asks_reg;  // a packet's beats
+  reg [INDEX_BITS:0] b_limit;  // its chunk's last beat
 
   // Slots of packets, by their jobs
   wire [SLOT_BITS-1:0] s_home = slot_base[SLOT_BITS*s_job_reg+:SLOT_BITS] |
@@ -470,7 +498,7 @@ module agg_ingress #(
   wire [SLOT_BITS-1:0] a_home = slot_base[SLOT_BITS*a_job_reg+:SLOT_BITS] |
       (a_header[50+:SLOT_BITS] & slot_mask[SLOT_BITS*a_job_reg+:SLOT_BITS]);
   wire [SLOT_BITS-1:0] b_home = slot_base[SLOT_BITS*b_job+:SLOT_BITS] |
-      (b_header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*b_job+:SLOT_BITS]);
+      (b_header[50+:SLOT_BITS] & slot_mask[SLOT_BITS*b_job+:SLOT_BITS]);
   wire [SLOT_BITS-1:0] q_home = slot_base[SLOT_BITS*q_job+:SLOT_BITS] |
       (q_header_reg[50+:SLOT_BITS] & slot_mask[SLOT_BITS*q_job+:SLOT_BITS]);
   wire [INDEX_BITS-1:0] b_last = job_last >> INDEX_BITS * b_job;
@@ -543,7 +571,8 @@ module agg_ingress #(
     if (advance) a_busy <= busy;
     began <= begins && a_slot_reg == watched;
     expected_open <= its_steady && !flush[its_job] && !a_busy && !a_stored_reg;
-    if (asks && in_b) its_whole <= its_full && its_at == {1'b0, b_last};
+    if (begins) b_limit <= job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
+    if (asks && in_b) its_whole <= its_full && its_at == b_limit;
     asked_was   <= req_valid && !rst;
     granted_was <= req_grant;
     if (req_grant) out_count <= out_count + 1'b1;
@@ -626,12 +655,19 @@ module agg_ingress #(
       assert (in_count == s_count + s_ends);
       assert (first_reg == !s_begun && in_begun == s_begun);
       if (!ready_reg) assert (s_first_reg == !a_begun);
-      if (a_valid_reg) assert (a_first_reg == !b_begun);
+      assert (a_first_reg ? !b_begun : b_begun || !a_valid_reg);
       assert (in_at == (!s_begun ? 0 : ready_reg ? s_at : s_at + !(&s_at)));
       assert (wr_place_reg == a_place_reg ^ a_valid_reg ^ !ready_reg);
-      assert (!(b_asks_reg && b_begun) && !(b_asks_reg && !b_valid_reg));
-      assert (!(b_valid_reg && !b_asks_reg && !b_begun));
-      if (b_valid_reg || b_begun) assert (b_number_reg == b_at);
+      assert (!(b_asks_reg && b_begun) && !(b_valid_reg && !b_holds));
+      if (b_stuck_reg) assert (b_asks_reg && (queued_reg || last_place));
+      if (asks) assert (!queued_reg && !all_unjudged);
+      if (b_holds) begin
+        assert (&b_at || b_number_reg == b_at[INDEX_BITS-1:0]);
+        assert (b_rest_reg == (b_at <= b_limit ? b_limit - b_at : {INDEX_BITS + 1{1'b1}}));
+        assert (b_at_last_reg == (b_at == b_limit) && !b_limit[INDEX_BITS]);
+        if (in_b && its_steady) assert (stands[b_job] && b_limit == {1'b0, b_last});
+      end
+      assert (wr_header_reg == in_count[1:0] && q_number_reg == out_count[1:0]);
 
       // The packet in every register is the accepted one.
       if (in_s && s_first_reg)
@@ -640,12 +676,13 @@ module agg_ingress #(
       if (in_a && a_first_reg)
         assert (a_header == its_header && a_entered_reg == its_entered &&
             a_data_reg == its_steady && a_job_reg == its_job);
-      if (in_b) assert (b_header_reg == its_header && b_entered_reg == its_entered);
+      if (in_b)
+        assert (b_header == its_header && b_entered_reg == its_entered && b_job_reg == its_job);
       if (in_s)
         assert (its_at == s_at && its_bad == s_bad_reg);
         else if (in_a)
           assert (its_at == a_at && its_bad == a_bad_reg);
-          else if (in_b) assert (its_at == b_at && (!b_valid_reg || its_bad == b_bad_reg));
+          else if (in_b) assert (its_at == b_at && (!b_asks_reg || its_bad == b_bad_reg));
       if (in_s || in_a || in_b) begin
         assert (its_full == ((!in_s || s_full_reg) && (!in_a || a_full_reg) &&
             (!in_b || b_full_reg)));
@@ -656,7 +693,8 @@ module agg_ingress #(
       if (in_a && a_at == place) assert (a_beat == its_place);
       if (in_b && b_valid_reg && b_at == place) assert (b_beat_reg == its_place);
       if (in_queue) begin
-        assert (q_header_reg == its_header && q_entered_reg == its_entered);
+        assert (q_header_reg == its_header && q_entered_reg == its_entered && q_job_reg == its_job);
+        assert (headers[which[1:0]] == its_header);
         assert (q_bad_reg == its_bad && q_nonfinite_reg == its_special);
         assert (q_whole_reg == its_whole);
       end
@@ -670,16 +708,18 @@ module agg_ingress #(
       if (a_valid_reg && a_first_reg && a_data_reg)
         assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
             a_header[JOB_LSB+:8] < JOBS);
+      if (b_open_reg) assert (b_holds);
       if (b_open) begin
-        assert (stands[b_job] && b_slot_reg == b_home && b_header_reg[7:4] == KIND_DATA &&
-            b_header_reg[JOB_LSB+:8] < JOBS);
-        assert (b_number_reg < b_last || (b_number_reg == {1'b0, b_last} && b_valid_reg));
+        assert (stands[b_job] && b_slot_reg == b_home && b_header[7:4] == KIND_DATA &&
+            b_header[JOB_LSB+:8] < JOBS);
+        assert (b_limit == {1'b0, b_last});
+        assert (b_at < b_last || (b_at == b_last && (b_valid_reg || b_asks_reg)));
       end
       if (queued_reg && q_writable_reg)
         assert (stands[q_job] && |(queue_at & live_reg) && q_header_reg[7:4] == KIND_DATA);
       if (queued_reg && q_writable_reg && q_home == watched) assert (|(queue_at & hits));
       if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
-      if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_number_reg && wr_beat <= b_last);
+      if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_at && wr_beat <= b_last);
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
         assert ((set_reg ^ red_reg) == a_busy);
       if (began && in_b) assert (b_open == expected_open);
@@ -709,7 +749,7 @@ module agg_ingress #(
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
           set_reg == red_reg)
         assert (owns != 0 && ((!busy && set_reg == set_now) || stored_now));
-      if ((b_valid_reg || b_begun) && b_open && b_slot_reg == watched) begin
+      if (b_holds && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
         if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
         if (b_waits_reg && (hits & live_reg) != 0)
@@ -731,7 +771,7 @@ module agg_ingress #(
       // A port waits only for its own packets, until their verdict.
       if (!advance) assert (taken != 0 || freed);
       if (b_waits_reg) begin
-        assert (b_valid_reg && b_at == 0 && b_header_reg[7:4] == KIND_DATA);
+        assert (b_valid_reg && b_at == 0 && b_header[7:4] == KIND_DATA);
         if (b_slot_reg == watched) assert ((match_reg & live_reg & ~hits) == 0);
       end
 
