@@ -50,9 +50,9 @@ module agg_owed #(
     input  wire [    PORTS-1:0] port,            // that port, one-hot
     output wire                 owe_nearly_full, // has room for four more of them
 
-    input wire             decide,    // in every second cycle: operations start and end
-    input wire [PORTS-1:0] ready,     // in a cycle with decide: ports that can take a packet
-    input wire [PORTS-1:0] starting,  // likewise: that may be ready four cycles later
+    input wire             decide,   // in every second cycle: operations start and end
+    input wire [PORTS-1:0] ready,    // in a cycle with decide: ports that can take a packet
+    input wire [PORTS-1:0] starting, // likewise: that may be ready four cycles later
 
     output wire                 pick_wants,      // a result could be picked
     input  wire                 pick_ready,      // in a cycle with decide: pick
@@ -300,8 +300,9 @@ module agg_owed #(
   reg replay_reg;
 
   always @(posedge clk) begin
-    {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <=
-        {valid, row_gen, fresh, owed, sent};
+    {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <= {
+      valid, row_gen, fresh, owed, sent
+    };
     ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
     end_enters_reg <= decide && op_enters_reg;
     end_notes_reg <= decide && op_notes_reg && !(same_reg && served_reg);
@@ -530,7 +531,7 @@ module agg_owed #(
       read_row <= rows[ROW*next_slot+:ROW];
       read_gen <= gens[next_slot];
       row_any  <= (clear_reg && clear_slot_reg == next_slot) || (ends_reg && end_slot_reg == next_slot);
-      gen_any  <= turn_over && slot == next_slot;
+      gen_any <= turn_over && slot == next_slot;
     end
     if (push_reg) queued[end_slot_reg] <= 1'b1;
     if (pop_reg) queued[head] <= 1'b0;
@@ -544,8 +545,8 @@ module agg_owed #(
     if (taken != 0) unsent <= 1'b0;
     if (begins[watched]) begin
       unsent <= 1'b1;
-      due   <= {PORTS{1'b1}};
-      had   <= 0;
+      due <= {PORTS{1'b1}};
+      had <= 0;
     end
     if (taken != 0 && unsent && !begins[watched])
       due <= (member | noted) & ~taken | (owe && slot == watched ? port : 0);
@@ -554,7 +555,7 @@ module agg_owed #(
     if (pop_reg && !pick_reg && end_slot_reg == watched &&
         !begins[watched] && !enters[watched]) begin
       unsent <= 1'b0;
-      due   <= noted | (owe && slot == watched ? port : 0);
+      due <= noted | (owe && slot == watched ? port : 0);
     end
 
     if (rst || flush) begin

@@ -127,10 +127,10 @@ module agg_beat_pack #(
     end
     if (free || m_axis_tready) valid_reg <= push || ends || terminate;
     if (push || ends || terminate) begin
-      beat_reg   <= gather_reg;
-      whole_reg  <= full && !ragged_reg && !closing_reg;
-      last_reg   <= !push;
-      bad_reg    <= closing_reg || word_bad_reg;
+      beat_reg  <= gather_reg;
+      whole_reg <= full && !ragged_reg && !closing_reg;
+      last_reg  <= !push;
+      bad_reg   <= closing_reg || word_bad_reg;
     end
     if (push || ends) begin
       header_reg <= word_header_reg;
@@ -154,12 +154,12 @@ module agg_beat_pack #(
   end
 
   assign busy = waits_reg || valid_reg || closing_reg || open_reg || count_reg != {COUNT{1'b0}};
-  assign m_axis_tdata  = beat_reg;
-  assign m_axis_tkeep  = {BEAT_BYTES{whole_reg}};
+  assign m_axis_tdata = beat_reg;
+  assign m_axis_tkeep = {BEAT_BYTES{whole_reg}};
   assign m_axis_tvalid = valid_reg;
-  assign m_axis_tlast  = last_reg;
-  assign m_axis_tdest  = dest_reg;
-  assign m_axis_tuser  = {bad_reg, header_reg};
+  assign m_axis_tlast = last_reg;
+  assign m_axis_tdest = dest_reg;
+  assign m_axis_tuser = {bad_reg, header_reg};
 
 endmodule
 

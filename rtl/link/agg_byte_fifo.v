@@ -69,7 +69,7 @@ module agg_byte_fifo #(
 
   assign s_axis_tready = ready_reg && !rst;
 
-  reg     [3:0] arriving;  // bytes in the input word
+  reg [3:0] arriving;  // bytes in the input word
   integer i, n;
 
   always @* begin

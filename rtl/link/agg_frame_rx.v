@@ -26,7 +26,7 @@ module agg_frame_rx #(
 
     // agg_byte_fifo
     input  wire [8*WINDOW-1:0] window,
-    input  wire [  WINDOW-1:0] valid,  // contiguous from bit 0
+    input  wire [  WINDOW-1:0] valid,       // contiguous from bit 0
     input  wire [         3:0] sync_bytes,  // byte k is valid, and byte k of the sync word
     output reg  [         3:0] take,
     output reg                 commit,
