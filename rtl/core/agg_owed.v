@@ -50,9 +50,9 @@ module agg_owed #(
     input  wire [    PORTS-1:0] port,            // that port, one-hot
     output wire                 owe_nearly_full, // has room for four more of them
 
-    input wire             decide,    // in every second cycle: operations start and end
-    input wire [PORTS-1:0] ready,     // in a cycle with decide: ports that can take a packet
-    input wire [PORTS-1:0] starting,  // likewise: that may be ready four cycles later
+    input wire             decide,   // in every second cycle: operations start and end
+    input wire [PORTS-1:0] ready,    // in a cycle with decide: ports that can take a packet
+    input wire [PORTS-1:0] starting, // likewise: that may be ready four cycles later
 
     output wire                 pick_wants,      // a result could be picked
     input  wire                 pick_ready,      // in a cycle with decide: pick
