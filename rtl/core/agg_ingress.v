@@ -101,6 +101,10 @@ module agg_ingress #(
   localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
   localparam integer HEADER = 98;  // the request's fields from length to version
   localparam integer JOB_LSB = 10;
+  // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
+  // registered before its bit is selected; a large one is a block RAM.
+  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : 2;
+  localparam integer FOLD = 1 << FOLD_BITS;
   localparam [INDEX_BITS-1:0] ONE = 1;
 
   // On input, code and the flags other than ECN have no meaning.
@@ -244,7 +248,9 @@ module agg_ingress #(
   wire [INDEX_BITS-1:0] a_rest = job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
-  reg set_reg, red_reg;  // bits of the slot in A, as the packet moved there
+  reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
+  wire a_set = set_reg >> a_slot_reg % FOLD;
+  wire a_red = red_reg >> a_slot_reg % FOLD;
   reg  a_stored_reg;  // a contribution was stored since
   wire found;  // an unjudged request has written the slot in A
   wire freed, freed_stored;  // the verdict that B waits for was given
@@ -280,8 +286,8 @@ module agg_ingress #(
       end
       if (a_first_reg) begin
         b_entered_reg <= a_entered_reg;
-        b_set_reg     <= set_reg;
-        b_red_reg     <= red_reg;
+        b_set_reg     <= a_set;
+        b_red_reg     <= a_red;
         b_job_reg     <= a_job_reg;
         b_slot_reg    <= a_slot_reg;
       end
@@ -400,12 +406,14 @@ module agg_ingress #(
 
   // A reduced slot's bit in set is read in the cycle of the event, and written to red two cycles
   // later. A clear takes as long.
-  reg set_bits[0:(1<<SLOT_BITS)-1];
-  reg red_bits[0:(1<<SLOT_BITS)-1];
+  reg [FOLD-1:0] set_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
+  reg [FOLD-1:0] red_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
 
   reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
-  reg copy_reg, copy_before_reg;
+  reg [FOLD-1:0] copy_reg;
+  reg copy_before_reg;
+  wire copy = copy_reg >> done_slot_reg % FOLD;
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -414,22 +422,26 @@ module agg_ingress #(
     clear_before_reg   <= clear_reg && !rst;
     done_slot_reg      <= clear ? clear_slot : reduced_slot;
     done_before_reg    <= done_slot_reg;
-    copy_before_reg    <= copy_reg;
+    copy_before_reg    <= copy;
   end
 
   wire set_wr_en = clear_before_reg || (judged && judged_stored);
   wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot;
   wire set_wr_bit = !clear_before_reg && !judged_set;
 
+  integer f;
+
   always @(posedge clk) begin
     if (advance) begin
-      set_reg <= set_bits[a_slot_next];
-      red_reg <= red_bits[a_slot_next];
+      set_reg <= set_bits[a_slot_next>>FOLD_BITS];
+      red_reg <= red_bits[a_slot_next>>FOLD_BITS];
     end
-    copy_reg <= set_bits[reduced_slot];
-    if (set_wr_en) set_bits[set_wr_slot] <= set_wr_bit;
-    if (clear_before_reg || reduced_before_reg)
-      red_bits[done_before_reg] <= !clear_before_reg && copy_before_reg;
+    copy_reg <= set_bits[reduced_slot>>FOLD_BITS];
+    for (f = 0; f < FOLD; f = f + 1) begin
+      if (set_wr_en && set_wr_slot % FOLD == f) set_bits[set_wr_slot>>FOLD_BITS][f] <= set_wr_bit;
+      if ((clear_before_reg || reduced_before_reg) && done_before_reg % FOLD == f)
+        red_bits[done_before_reg>>FOLD_BITS][f] <= !clear_before_reg && copy_before_reg;
+    end
   end
 
 `ifdef FORMAL
@@ -522,8 +534,8 @@ module agg_ingress #(
   reg sums, sums_before;  // one was summed one or two cycles ago
   reg [BEAT_BITS-1:0] memory;
   reg a_busy, asked_was, granted_was, began, expected_open;
-  wire set_now = set_bits[watched];
-  wire red_now = red_bits[watched];
+  wire set_now = set_bits[watched>>FOLD_BITS] >> watched % FOLD;
+  wire red_now = red_bits[watched>>FOLD_BITS] >> watched % FOLD;
   wire busy = holding || sums || sums_before;
   wire reduces = reduced && reduced_slot == watched;
   wire clears = clear && clear_slot == watched;
@@ -721,7 +733,7 @@ module agg_ingress #(
       if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
       if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_at && wr_beat <= b_last);
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
-        assert ((set_reg ^ red_reg) == a_busy);
+        assert ((a_set ^ a_red) == a_busy);
       if (began && in_b) assert (b_open == expected_open);
 
       // Places: taken in order, and free again after their verdict.
@@ -736,7 +748,7 @@ module agg_ingress #(
       // The slot is busy while it holds a contribution.
       if (known && !clears_1 && !clears_2) assert ((set_now ^ red_now) == busy);
       if (clears_1 || clears_2) assert (!holding);
-      if (reduces_1 && known) assert (copy_reg == set_now);
+      if (reduces_1 && known) assert (copy == set_now);
       if (reduces_2 && known) assert (copy_before_reg == set_now);
       if (sums) assert (reduces_1);
       if (sums_before) assert (reduces_2);
@@ -747,8 +759,8 @@ module agg_ingress #(
 
       // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
-          set_reg == red_reg)
-        assert (owns != 0 && ((!busy && set_reg == set_now) || stored_now));
+          a_set == a_red)
+        assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
       if (b_holds && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
         if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
