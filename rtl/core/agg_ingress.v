@@ -234,7 +234,7 @@ module agg_ingress #(
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
   reg b_entered_reg;
   reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
-  reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
+  wire b_waits;  // with a first beat, for a verdict on data in the same slot
   reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
   reg b_set_reg, b_red_reg;  // the slot's bits
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
@@ -252,7 +252,6 @@ module agg_ingress #(
   wire a_set = set_reg >> a_slot_reg % FOLD;
   wire a_red = red_reg >> a_slot_reg % FOLD;
   reg  a_stored_reg;  // a contribution was stored since
-  wire found;  // an unjudged request has written the slot in A
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged, last_place;  // no place is free; one at most
 
@@ -265,15 +264,14 @@ module agg_ingress #(
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 
-  assign advance = !(b_waits_reg || b_stuck_reg);
+  assign advance = !(b_waits || b_stuck_reg);
 
   always @(posedge clk) begin
     b_open_reg  <= may_open || stays_open;
-    b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
     b_stuck_reg <= asks_next && (queued_next || full_next);
     b_asks_reg  <= asks_next;
-    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits_reg;
-    if (!b_waits_reg) b_beat_reg <= a_beat;
+    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits;
+    if (!b_waits) b_beat_reg <= a_beat;
     if (advance) begin
       b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
@@ -297,13 +295,12 @@ module agg_ingress #(
       b_asks_reg  <= 1'b0;
       b_stuck_reg <= 1'b0;
       b_open_reg  <= 1'b0;
-      b_waits_reg <= 1'b0;
     end
   end
 
   wire b_open = b_open_reg && b_set_reg == b_red_reg;  // beats are written: the slot is not busy
 
-  assign wr_en   = b_valid_reg && b_open && !b_waits_reg;
+  assign wr_en   = b_valid_reg && b_open && !b_waits;
   assign wr_slot = b_slot_reg;
   assign wr_beat = b_number_reg;
   assign wr_data = b_beat_reg;
@@ -348,7 +345,7 @@ module agg_ingress #(
   reg [PLACES-1:0] live_reg;  // written data
   reg [SLOT_BITS*PLACES-1:0] slots_reg;
   reg [PLACES-1:0] sets_reg;  // the slot's bit in set
-  reg [PLACES-1:0] match_reg;  // place that B waits for
+  reg [PLACES-1:0] match_reg;  // place that B waits for, until it is not live
 
   wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
   reg [PLACES-1:0] match_live, match;
@@ -367,8 +364,8 @@ module agg_ingress #(
   wire judged_set = |(get_reg & sets_reg);
   wire frees = |judged_reg;
 
-  assign found        = |match;
-  assign freed        = b_waits_reg && (match_reg & live_reg) == {PLACES{1'b0}};
+  assign b_waits      = |match_reg;
+  assign freed        = |(match_reg & ~live_reg);
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
   assign last_place   = filled_reg[PLACES-2];
@@ -380,7 +377,8 @@ module agg_ingress #(
     stored_reg        <= judged_stored;
     stored_before_reg <= stored_reg;
     if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
-    if (begins) match_reg <= match;
+    if (advance) match_reg <= match & {PLACES{a_valid_reg && a_first_reg && a_data_reg}};
+    else match_reg <= match_reg & live_reg;
     a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
     live_reg     <= live_reg & ~judged_reg;
     if (asks) put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
@@ -399,6 +397,7 @@ module agg_ingress #(
       get_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
       judged_reg <= {PLACES{1'b0}};
       live_reg   <= {PLACES{1'b0}};
+      match_reg  <= {PLACES{1'b0}};
     end
   end
 
@@ -763,10 +762,10 @@ module agg_ingress #(
         assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
       if (b_holds && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
-        if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
-        if (b_waits_reg && (hits & live_reg) != 0)
+        if (!b_waits) assert (!busy && (hits & live_reg) == 0);
+        if (b_waits && (hits & live_reg) != 0)
           assert ((hits & live_reg) == (match_reg & live_reg) && (!busy || stored_now));
-        if (b_waits_reg && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
+        if (b_waits && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
         if (!busy) assert (b_set_reg == set_now);
       end
       if (wr_en && wr_slot == watched) assert (owns != 0 && !busy && pending == 0);
@@ -782,14 +781,15 @@ module agg_ingress #(
 
       // A port waits only for its own packets, until their verdict.
       if (!advance) assert (taken != 0 || freed);
-      if (b_waits_reg) begin
+      if (b_waits) begin
+        if (b_slot_reg == watched) assert ((match_reg & (match_reg - 1'b1)) == 0);
         assert (b_valid_reg && b_at == 0 && b_header[7:4] == KIND_DATA);
         if (b_slot_reg == watched) assert ((match_reg & live_reg & ~hits) == 0);
       end
 
       cover (stores && job_last != 0);
-      cover (b_waits_reg && b_open && freed && !freed_stored && wr_slot == watched);
-      cover (b_waits_reg && freed && freed_stored);
+      cover (b_waits && b_open && freed && !freed_stored && wr_slot == watched);
+      cover (b_waits && freed && freed_stored);
       cover (a_stored_reg && begins && a_data_reg && a_slot_reg == watched);
       cover (pending != 0 && !all_judged && queued_reg && !ready_reg);
       cover (all_unjudged && !ready_reg);
