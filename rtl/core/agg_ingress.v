@@ -101,6 +101,10 @@ module agg_ingress #(
   localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
   localparam integer HEADER = 98;  // the request's fields from length to version
   localparam integer JOB_LSB = 10;
+  // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
+  // registered before its bit is selected; a large one is a block RAM.
+  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : 2;
+  localparam integer FOLD = 1 << FOLD_BITS;
   localparam [INDEX_BITS-1:0] ONE = 1;
 
   // On input, code and the flags other than ECN have no meaning.
@@ -230,7 +234,7 @@ module agg_ingress #(
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
   reg b_entered_reg;
   reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
-  reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
+  wire b_waits;  // with a first beat, for a verdict on data in the same slot
   reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
   reg b_set_reg, b_red_reg;  // the slot's bits
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
@@ -244,9 +248,10 @@ module agg_ingress #(
   wire [INDEX_BITS-1:0] a_rest = job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
-  reg set_reg, red_reg;  // bits of the slot in A, as the packet moved there
+  reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
+  wire a_set = set_reg >> a_slot_reg % FOLD;
+  wire a_red = red_reg >> a_slot_reg % FOLD;
   reg  a_stored_reg;  // a contribution was stored since
-  wire found;  // an unjudged request has written the slot in A
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged, last_place;  // no place is free; one at most
 
@@ -259,15 +264,14 @@ module agg_ingress #(
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 
-  assign advance = !(b_waits_reg || b_stuck_reg);
+  assign advance = !(b_waits || b_stuck_reg);
 
   always @(posedge clk) begin
     b_open_reg  <= may_open || stays_open;
-    b_waits_reg <= b_waits_reg ? !freed : begins && a_data_reg && found;
     b_stuck_reg <= asks_next && (queued_next || full_next);
     b_asks_reg  <= asks_next;
-    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits_reg;
-    if (!b_waits_reg) b_beat_reg <= a_beat;
+    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits;
+    if (!b_waits) b_beat_reg <= a_beat;
     if (advance) begin
       b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
@@ -280,8 +284,8 @@ module agg_ingress #(
       end
       if (a_first_reg) begin
         b_entered_reg <= a_entered_reg;
-        b_set_reg     <= set_reg;
-        b_red_reg     <= red_reg;
+        b_set_reg     <= a_set;
+        b_red_reg     <= a_red;
         b_job_reg     <= a_job_reg;
         b_slot_reg    <= a_slot_reg;
       end
@@ -291,13 +295,12 @@ module agg_ingress #(
       b_asks_reg  <= 1'b0;
       b_stuck_reg <= 1'b0;
       b_open_reg  <= 1'b0;
-      b_waits_reg <= 1'b0;
     end
   end
 
   wire b_open = b_open_reg && b_set_reg == b_red_reg;  // beats are written: the slot is not busy
 
-  assign wr_en   = b_valid_reg && b_open && !b_waits_reg;
+  assign wr_en   = b_valid_reg && b_open && !b_waits;
   assign wr_slot = b_slot_reg;
   assign wr_beat = b_number_reg;
   assign wr_data = b_beat_reg;
@@ -342,7 +345,7 @@ module agg_ingress #(
   reg [PLACES-1:0] live_reg;  // written data
   reg [SLOT_BITS*PLACES-1:0] slots_reg;
   reg [PLACES-1:0] sets_reg;  // the slot's bit in set
-  reg [PLACES-1:0] match_reg;  // place that B waits for
+  reg [PLACES-1:0] match_reg;  // place that B waits for, until it is not live
 
   wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
   reg [PLACES-1:0] match_live, match;
@@ -361,8 +364,8 @@ module agg_ingress #(
   wire judged_set = |(get_reg & sets_reg);
   wire frees = |judged_reg;
 
-  assign found        = |match;
-  assign freed        = b_waits_reg && (match_reg & live_reg) == {PLACES{1'b0}};
+  assign b_waits      = |match_reg;
+  assign freed        = |(match_reg & ~live_reg);
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
   assign last_place   = filled_reg[PLACES-2];
@@ -374,7 +377,8 @@ module agg_ingress #(
     stored_reg        <= judged_stored;
     stored_before_reg <= stored_reg;
     if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
-    if (begins) match_reg <= match;
+    if (advance) match_reg <= match & {PLACES{a_valid_reg && a_first_reg && a_data_reg}};
+    else match_reg <= match_reg & live_reg;
     a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
     live_reg     <= live_reg & ~judged_reg;
     if (asks) put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
@@ -393,6 +397,7 @@ module agg_ingress #(
       get_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
       judged_reg <= {PLACES{1'b0}};
       live_reg   <= {PLACES{1'b0}};
+      match_reg  <= {PLACES{1'b0}};
     end
   end
 
@@ -400,12 +405,14 @@ module agg_ingress #(
 
   // A reduced slot's bit in set is read in the cycle of the event, and written to red two cycles
   // later. A clear takes as long.
-  reg set_bits[0:(1<<SLOT_BITS)-1];
-  reg red_bits[0:(1<<SLOT_BITS)-1];
+  reg [FOLD-1:0] set_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
+  reg [FOLD-1:0] red_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
 
   reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
-  reg copy_reg, copy_before_reg;
+  reg [FOLD-1:0] copy_reg;
+  reg copy_before_reg;
+  wire copy = copy_reg >> done_slot_reg % FOLD;
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -414,22 +421,26 @@ module agg_ingress #(
     clear_before_reg   <= clear_reg && !rst;
     done_slot_reg      <= clear ? clear_slot : reduced_slot;
     done_before_reg    <= done_slot_reg;
-    copy_before_reg    <= copy_reg;
+    copy_before_reg    <= copy;
   end
 
   wire set_wr_en = clear_before_reg || (judged && judged_stored);
   wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot;
   wire set_wr_bit = !clear_before_reg && !judged_set;
 
+  integer f;
+
   always @(posedge clk) begin
     if (advance) begin
-      set_reg <= set_bits[a_slot_next];
-      red_reg <= red_bits[a_slot_next];
+      set_reg <= set_bits[a_slot_next>>FOLD_BITS];
+      red_reg <= red_bits[a_slot_next>>FOLD_BITS];
     end
-    copy_reg <= set_bits[reduced_slot];
-    if (set_wr_en) set_bits[set_wr_slot] <= set_wr_bit;
-    if (clear_before_reg || reduced_before_reg)
-      red_bits[done_before_reg] <= !clear_before_reg && copy_before_reg;
+    copy_reg <= set_bits[reduced_slot>>FOLD_BITS];
+    for (f = 0; f < FOLD; f = f + 1) begin
+      if (set_wr_en && set_wr_slot % FOLD == f) set_bits[set_wr_slot>>FOLD_BITS][f] <= set_wr_bit;
+      if ((clear_before_reg || reduced_before_reg) && done_before_reg % FOLD == f)
+        red_bits[done_before_reg>>FOLD_BITS][f] <= !clear_before_reg && copy_before_reg;
+    end
   end
 
 `ifdef FORMAL
@@ -522,8 +533,8 @@ module agg_ingress #(
   reg sums, sums_before;  // one was summed one or two cycles ago
   reg [BEAT_BITS-1:0] memory;
   reg a_busy, asked_was, granted_was, began, expected_open;
-  wire set_now = set_bits[watched];
-  wire red_now = red_bits[watched];
+  wire set_now = set_bits[watched>>FOLD_BITS] >> watched % FOLD;
+  wire red_now = red_bits[watched>>FOLD_BITS] >> watched % FOLD;
   wire busy = holding || sums || sums_before;
   wire reduces = reduced && reduced_slot == watched;
   wire clears = clear && clear_slot == watched;
@@ -721,7 +732,7 @@ module agg_ingress #(
       if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
       if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_at && wr_beat <= b_last);
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
-        assert ((set_reg ^ red_reg) == a_busy);
+        assert ((a_set ^ a_red) == a_busy);
       if (began && in_b) assert (b_open == expected_open);
 
       // Places: taken in order, and free again after their verdict.
@@ -736,7 +747,7 @@ module agg_ingress #(
       // The slot is busy while it holds a contribution.
       if (known && !clears_1 && !clears_2) assert ((set_now ^ red_now) == busy);
       if (clears_1 || clears_2) assert (!holding);
-      if (reduces_1 && known) assert (copy_reg == set_now);
+      if (reduces_1 && known) assert (copy == set_now);
       if (reduces_2 && known) assert (copy_before_reg == set_now);
       if (sums) assert (reduces_1);
       if (sums_before) assert (reduces_2);
@@ -747,14 +758,14 @@ module agg_ingress #(
 
       // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
       if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
-          set_reg == red_reg)
-        assert (owns != 0 && ((!busy && set_reg == set_now) || stored_now));
+          a_set == a_red)
+        assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
       if (b_holds && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
-        if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
-        if (b_waits_reg && (hits & live_reg) != 0)
+        if (!b_waits) assert (!busy && (hits & live_reg) == 0);
+        if (b_waits && (hits & live_reg) != 0)
           assert ((hits & live_reg) == (match_reg & live_reg) && (!busy || stored_now));
-        if (b_waits_reg && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
+        if (b_waits && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
         if (!busy) assert (b_set_reg == set_now);
       end
       if (wr_en && wr_slot == watched) assert (owns != 0 && !busy && pending == 0);
@@ -770,14 +781,15 @@ module agg_ingress #(
 
       // A port waits only for its own packets, until their verdict.
       if (!advance) assert (taken != 0 || freed);
-      if (b_waits_reg) begin
+      if (b_waits) begin
+        if (b_slot_reg == watched) assert ((match_reg & (match_reg - 1'b1)) == 0);
         assert (b_valid_reg && b_at == 0 && b_header[7:4] == KIND_DATA);
         if (b_slot_reg == watched) assert ((match_reg & live_reg & ~hits) == 0);
       end
 
       cover (stores && job_last != 0);
-      cover (b_waits_reg && b_open && freed && !freed_stored && wr_slot == watched);
-      cover (b_waits_reg && freed && freed_stored);
+      cover (b_waits && b_open && freed && !freed_stored && wr_slot == watched);
+      cover (b_waits && freed && freed_stored);
       cover (a_stored_reg && begins && a_data_reg && a_slot_reg == watched);
       cover (pending != 0 && !all_judged && queued_reg && !ready_reg);
       cover (all_unjudged && !ready_reg);
