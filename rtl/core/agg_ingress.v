@@ -232,10 +232,10 @@ module agg_ingress #(
   reg b_valid_reg;  // holds a beat that was not yet written
   reg b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
-  reg b_entered_reg;
-  reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
+  reg  b_entered_reg;
+  reg  b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
   wire b_waits;  // with a first beat, for a verdict on data in the same slot
-  reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
+  reg  b_stuck_reg;  // with a last beat, because the queue or all places are taken
   reg b_set_reg, b_red_reg;  // the slot's bits
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
   reg [INDEX_BITS:0] b_rest_reg;  // beats that the chunk still has, or -1
