@@ -293,7 +293,8 @@ module agg_writer #(
     end
     began <= next_valid && !next_again && next_beat == 0;
     quiet <= completes ? 0 : quiet + (quiet != 15);
-    asked <= query_slot == watched && (starts_now || known) && query_gen == (starts_now ? next_gen : gen) &&
+    asked <= query_slot == watched && (starts_now || known) &&
+        query_gen == (starts_now ? next_gen : gen) &&
         (!(mine_first ? next_last : all_came) || query_beat < (mine_first ? next_beat + 1 : came));
     asked_beat_written <= query_beat < (mine_first ? next_beat + 1 : came) &&
         !(mine_first || mine_completes ? incomplete_next[query_beat] : incomplete[query_beat]);
