@@ -103,7 +103,7 @@ module agg_ingress #(
   localparam integer JOB_LSB = 10;
   // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
   // registered before its bit is selected; a large one is a block RAM.
-  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : 2;
+  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : (SLOT_BITS + 1) / 2;
   localparam integer FOLD = 1 << FOLD_BITS;
   localparam [INDEX_BITS-1:0] ONE = 1;
 
