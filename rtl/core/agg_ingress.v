@@ -103,8 +103,9 @@ module agg_ingress #(
   localparam integer JOB_LSB = 10;
   // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
   // registered before its bit is selected; a large one is a block RAM.
-  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : (SLOT_BITS + 1) / 2;
+  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : SLOT_BITS / 2;
   localparam integer FOLD = 1 << FOLD_BITS;
+  localparam [SLOT_BITS-1:0] LOW = ~({SLOT_BITS{1'b1}} << FOLD_BITS);
   localparam [INDEX_BITS-1:0] ONE = 1;
 
   // On input, code and the flags other than ECN have no meaning.
@@ -232,10 +233,10 @@ module agg_ingress #(
   reg b_valid_reg;  // holds a beat that was not yet written
   reg b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
-  reg b_entered_reg;
-  reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
+  reg  b_entered_reg;
+  reg  b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
   wire b_waits;  // with a first beat, for a verdict on data in the same slot
-  reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
+  reg  b_stuck_reg;  // with a last beat, because the queue or all places are taken
   reg b_set_reg, b_red_reg;  // the slot's bits
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
   reg [INDEX_BITS:0] b_rest_reg;  // beats that the chunk still has, or -1
@@ -249,9 +250,11 @@ module agg_ingress #(
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
   reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
-  wire a_set = set_reg >> a_slot_reg % FOLD;
-  wire a_red = red_reg >> a_slot_reg % FOLD;
-  reg  a_stored_reg;  // a contribution was stored since
+  wire [FOLD-1:0] a_sets = set_reg >> (a_slot_reg & LOW);
+  wire [FOLD-1:0] a_reds = red_reg >> (a_slot_reg & LOW);
+  wire a_set = a_sets[0];
+  wire a_red = a_reds[0];
+  reg a_stored_reg;  // a contribution was stored since
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged, last_place;  // no place is free; one at most
 
@@ -416,7 +419,8 @@ module agg_ingress #(
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
   reg [FOLD-1:0] copy_reg;
   reg copy_before_reg;
-  wire copy = copy_reg >> done_slot_reg % FOLD;
+  wire [FOLD-1:0] copies = copy_reg >> (done_slot_reg & LOW);
+  wire copy = copies[0];
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -436,14 +440,15 @@ module agg_ingress #(
 
   always @(posedge clk) begin
     if (advance) begin
-      set_reg <= set_bits[a_slot_next>>FOLD_BITS];
-      red_reg <= red_bits[a_slot_next>>FOLD_BITS];
+      set_reg <= set_bits[a_slot_next[SLOT_BITS-1:FOLD_BITS]];
+      red_reg <= red_bits[a_slot_next[SLOT_BITS-1:FOLD_BITS]];
     end
-    copy_reg <= set_bits[reduced_slot>>FOLD_BITS];
+    copy_reg <= set_bits[reduced_slot[SLOT_BITS-1:FOLD_BITS]];
     for (f = 0; f < FOLD; f = f + 1) begin
-      if (set_wr_en && set_wr_slot % FOLD == f) set_bits[set_wr_slot>>FOLD_BITS][f] <= set_wr_bit;
-      if ((clear_before_reg || reduced_before_reg) && done_before_reg % FOLD == f)
-        red_bits[done_before_reg>>FOLD_BITS][f] <= !clear_before_reg && copy_before_reg;
+      if (set_wr_en && (set_wr_slot & LOW) == f[SLOT_BITS-1:0])
+        set_bits[set_wr_slot[SLOT_BITS-1:FOLD_BITS]][f] <= set_wr_bit;
+      if ((clear_before_reg || reduced_before_reg) && (done_before_reg & LOW) == f[SLOT_BITS-1:0])
+        red_bits[done_before_reg[SLOT_BITS-1:FOLD_BITS]][f] <= !clear_before_reg && copy_before_reg;
     end
   end
 
@@ -538,8 +543,8 @@ module agg_ingress #(
   reg sums, sums_before;  // one was summed one or two cycles ago
   reg [BEAT_BITS-1:0] memory;
   reg a_busy, asked_was, granted_was, began, expected_open;
-  wire set_now = set_bits[watched>>FOLD_BITS] >> watched % FOLD;
-  wire red_now = red_bits[watched>>FOLD_BITS] >> watched % FOLD;
+  wire set_now = set_bits[watched>>FOLD_BITS] >> (watched & LOW);
+  wire red_now = red_bits[watched>>FOLD_BITS] >> (watched & LOW);
   wire busy = holding || sums || sums_before;
   wire reduces = reduced && reduced_slot == watched;
   wire clears = clear && clear_slot == watched;
