@@ -103,8 +103,9 @@ module agg_ingress #(
   localparam integer JOB_LSB = 10;
   // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
   // registered before its bit is selected; a large one is a block RAM.
-  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : 2;
+  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : SLOT_BITS / 2;
   localparam integer FOLD = 1 << FOLD_BITS;
+  localparam [SLOT_BITS-1:0] LOW = ~({SLOT_BITS{1'b1}} << FOLD_BITS);
   localparam [INDEX_BITS-1:0] ONE = 1;
 
   // On input, code and the flags other than ECN have no meaning.
@@ -249,9 +250,11 @@ module agg_ingress #(
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
   reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
-  wire a_set = set_reg >> a_slot_reg % FOLD;
-  wire a_red = red_reg >> a_slot_reg % FOLD;
-  reg  a_stored_reg;  // a contribution was stored since
+  wire [FOLD-1:0] a_sets = set_reg >> (a_slot_reg & LOW);
+  wire [FOLD-1:0] a_reds = red_reg >> (a_slot_reg & LOW);
+  wire a_set = a_sets[0];
+  wire a_red = a_reds[0];
+  reg a_stored_reg;  // a contribution was stored since
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged, last_place;  // no place is free; one at most
 
@@ -349,19 +352,21 @@ module agg_ingress #(
 
   wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
   reg [PLACES-1:0] match_live, match;
-  reg [SLOT_BITS-1:0] judged_slot;
+  // The slot of the next verdict. It is granted a cycle or more before, so its place is filled.
+  wire [PLACES-1:0] get_next = judged ? {get_reg[PLACES-2:0], get_reg[PLACES-1]} : get_reg;
+  reg [SLOT_BITS-1:0] next_slot, judged_slot_reg;
+  reg judged_set_reg;
   integer i;
 
   always @* begin
-    judged_slot = {SLOT_BITS{1'b0}};
+    next_slot = {SLOT_BITS{1'b0}};
     for (i = 0; i < PLACES; i = i + 1) begin
       match_live[i] = live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg;
       match[i] = match_live[i] || (match_b && put_reg[i]);
-      if (get_reg[i]) judged_slot = judged_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
+      if (get_next[i]) next_slot = next_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
     end
   end
 
-  wire judged_set = |(get_reg & sets_reg);
   wire frees = |judged_reg;
 
   assign b_waits      = |match_reg;
@@ -376,7 +381,9 @@ module agg_ingress #(
     judged_reg        <= judged ? get_reg : {PLACES{1'b0}};
     stored_reg        <= judged_stored;
     stored_before_reg <= stored_reg;
-    if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
+    get_reg           <= get_next;
+    judged_slot_reg   <= next_slot;
+    judged_set_reg    <= |(get_next & sets_reg);
     if (advance) match_reg <= match & {PLACES{a_valid_reg && a_first_reg && a_data_reg}};
     else match_reg <= match_reg & live_reg;
     a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
@@ -412,7 +419,8 @@ module agg_ingress #(
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
   reg [FOLD-1:0] copy_reg;
   reg copy_before_reg;
-  wire copy = copy_reg >> done_slot_reg % FOLD;
+  wire [FOLD-1:0] copies = copy_reg >> (done_slot_reg & LOW);
+  wire copy = copies[0];
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -425,21 +433,22 @@ module agg_ingress #(
   end
 
   wire set_wr_en = clear_before_reg || (judged && judged_stored);
-  wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot;
-  wire set_wr_bit = !clear_before_reg && !judged_set;
+  wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot_reg;
+  wire set_wr_bit = !clear_before_reg && !judged_set_reg;
 
   integer f;
 
   always @(posedge clk) begin
     if (advance) begin
-      set_reg <= set_bits[a_slot_next>>FOLD_BITS];
-      red_reg <= red_bits[a_slot_next>>FOLD_BITS];
+      set_reg <= set_bits[a_slot_next[SLOT_BITS-1:FOLD_BITS]];
+      red_reg <= red_bits[a_slot_next[SLOT_BITS-1:FOLD_BITS]];
     end
-    copy_reg <= set_bits[reduced_slot>>FOLD_BITS];
+    copy_reg <= set_bits[reduced_slot[SLOT_BITS-1:FOLD_BITS]];
     for (f = 0; f < FOLD; f = f + 1) begin
-      if (set_wr_en && set_wr_slot % FOLD == f) set_bits[set_wr_slot>>FOLD_BITS][f] <= set_wr_bit;
-      if ((clear_before_reg || reduced_before_reg) && done_before_reg % FOLD == f)
-        red_bits[done_before_reg>>FOLD_BITS][f] <= !clear_before_reg && copy_before_reg;
+      if (set_wr_en && (set_wr_slot & LOW) == f[SLOT_BITS-1:0])
+        set_bits[set_wr_slot[SLOT_BITS-1:FOLD_BITS]][f] <= set_wr_bit;
+      if ((clear_before_reg || reduced_before_reg) && (done_before_reg & LOW) == f[SLOT_BITS-1:0])
+        red_bits[done_before_reg[SLOT_BITS-1:FOLD_BITS]][f] <= !clear_before_reg && copy_before_reg;
     end
   end
 
@@ -521,6 +530,7 @@ module agg_ingress #(
   wire [3:0] its_turn = which - judged_count;
   wire [3:0] granted = out_count - judged_count;  // of these
   wire all_judged = granted == 0;
+  reg [SLOT_BITS-1:0] oldest_slot;  // of the next verdict's place
   wire [PLACES-1:0] queue_at = queued_reg ? {put_reg[0], put_reg[PLACES-1:1]} : {PLACES{1'b0}};
   reg [PLACES-1:0] next_at, unjudged_at, put_at, its_at_place, hits;
   reg [PLACES-1:0] granted_writes;  // the request's payload was written
@@ -533,8 +543,8 @@ module agg_ingress #(
   reg sums, sums_before;  // one was summed one or two cycles ago
   reg [BEAT_BITS-1:0] memory;
   reg a_busy, asked_was, granted_was, began, expected_open;
-  wire set_now = set_bits[watched>>FOLD_BITS] >> watched % FOLD;
-  wire red_now = red_bits[watched>>FOLD_BITS] >> watched % FOLD;
+  wire set_now = set_bits[watched>>FOLD_BITS] >> (watched & LOW);
+  wire red_now = red_bits[watched>>FOLD_BITS] >> (watched & LOW);
   wire busy = holding || sums || sums_before;
   wire reduces = reduced && reduced_slot == watched;
   wire clears = clear && clear_slot == watched;
@@ -542,7 +552,7 @@ module agg_ingress #(
   wire reduces_2 = reduced_before_reg && done_before_reg == watched;
   wire clears_1 = clear_reg && done_slot_reg == watched;
   wire clears_2 = clear_before_reg && done_before_reg == watched;
-  wire stores = judged && judged_stored && judged_slot == watched;
+  wire stores = judged && judged_stored && judged_slot_reg == watched;
   wire stored_now = stored_reg && |(judged_reg & hits & live_reg);  // one cycle ago
 
   always @(posedge clk) begin
@@ -617,7 +627,9 @@ module agg_ingress #(
     unjudged_at = 0;
     put_at = 0;
     its_at_place = 0;
+    oldest_slot = 0;
     for (n = 0; n < PLACES; n = n + 1) begin
+      if (get_reg[n]) oldest_slot = oldest_slot | slots_reg[SLOT_BITS*n+:SLOT_BITS];
       hits[n] = slots_reg[SLOT_BITS*n+:SLOT_BITS] == watched;
       if (n < unjudged) unjudged_at = unjudged_at | next_at;
       if (n == unjudged) put_at = next_at;
@@ -743,6 +755,8 @@ module agg_ingress #(
       assert ((live_reg & ~unjudged_at & ~judged_reg) == 0);
       assert ((writes & unjudged_at & ~live_reg) == 0);
       if (req_grant) assert (queued_reg);
+      if (!all_judged)
+        assert (judged_slot_reg == oldest_slot && judged_set_reg == |(get_reg & sets_reg));
 
       // The slot is busy while it holds a contribution.
       if (known && !clears_1 && !clears_2) assert ((set_now ^ red_now) == busy);
