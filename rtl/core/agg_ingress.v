@@ -100,11 +100,11 @@ module agg_ingress #(
 
   localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
   localparam integer HEADER = 98;  // the request's fields from length to version
-  localparam integer JOB_LSB = 10;
   // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
   // registered before its bit is selected; a large one is a block RAM.
   localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : SLOT_BITS / 2;
   localparam integer FOLD = 1 << FOLD_BITS;
+  localparam [FOLD-1:0] ONE_BIT = 1;
   localparam [SLOT_BITS-1:0] LOW = ~({SLOT_BITS{1'b1}} << FOLD_BITS);
   localparam [INDEX_BITS-1:0] ONE = 1;
 
@@ -250,10 +250,9 @@ module agg_ingress #(
   wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
   reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
-  wire [FOLD-1:0] a_sets = set_reg >> (a_slot_reg & LOW);
-  wire [FOLD-1:0] a_reds = red_reg >> (a_slot_reg & LOW);
-  wire a_set = a_sets[0];
-  wire a_red = a_reds[0];
+  wire [FOLD-1:0] a_bit = ONE_BIT << (a_slot_reg & LOW);
+  wire a_set = |(set_reg & a_bit);
+  wire a_red = |(red_reg & a_bit);
   reg a_stored_reg;  // a contribution was stored since
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged, last_place;  // no place is free; one at most
@@ -419,8 +418,7 @@ module agg_ingress #(
   reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
   reg [FOLD-1:0] copy_reg;
   reg copy_before_reg;
-  wire [FOLD-1:0] copies = copy_reg >> (done_slot_reg & LOW);
-  wire copy = copies[0];
+  wire copy = |(copy_reg & (ONE_BIT << (done_slot_reg & LOW)));
 
   always @(posedge clk) begin
     reduced_reg        <= reduced && !rst;
@@ -456,6 +454,8 @@ module agg_ingress #(
 `ifndef PROMISED
   `define PROMISED assert
 `endif
+
+  localparam integer JOB_LSB = 10;
 
   // For any slot, any beat and any packet by its number (modulo 16): the packet as it was accepted,
   // the data last written to that beat of the slot, and whether the slot holds a contribution.
