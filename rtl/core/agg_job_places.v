@@ -2,7 +2,7 @@
 // number where no other job has any.
 //
 // seek starts the search and is high until it ends. mask, job and the jobs are stable then. One
-// place is tried each cycle. found or none is high in the cycle in which the search ends, with the
+// place is tried each cycle. found or full is high in the cycle in which the search ends, with the
 // place in found_place.
 //
 // Latency: the place with number n, from 0, is found n + 1 cycles after seek rises. Not done here:
@@ -28,7 +28,7 @@ module agg_job_places #(
     input wire [SLOT_BITS*JOBS-1:0] slot_base,
 
     output wire                 found,
-    output wire                 none,
+    output wire                 full,
     output wire [SLOT_BITS-1:0] found_place
 );
 
@@ -51,14 +51,14 @@ module agg_job_places #(
 
   always @(posedge clk) begin
     place_reg       <= seek ? next_place : {SLOT_BITS{1'b0}};
-    tried_reg       <= seek && !found && !none;
+    tried_reg       <= seek && !found && !full;
     last_reg        <= next_place == {SLOT_BITS{1'b0}};
     tried_place_reg <= place_reg;
     meets_reg       <= meets;
   end
 
   assign found       = tried_reg && meets_reg == {JOBS{1'b0}};
-  assign none        = tried_reg && meets_reg != {JOBS{1'b0}} && last_reg;
+  assign full        = tried_reg && meets_reg != {JOBS{1'b0}} && last_reg;
   assign found_place = tried_place_reg;
 
 `ifdef FORMAL
@@ -91,7 +91,7 @@ module agg_job_places #(
 
   always @(posedge clk) begin
     seek_was  <= seek;
-    ended_was <= found || none;
+    ended_was <= found || full;
     job_was   <= job;
     mask_was  <= mask;
     jobs_were <= jobs;
@@ -112,11 +112,11 @@ module agg_job_places #(
       end else if (!ended_was) assert (place_reg == 0);
       if (found && any_place == found_place) assert (!is_taken);
       if (found && any_place < found_place) assert (is_taken);
-      if (none) assert (is_taken);
+      if (full) assert (is_taken);
     end
-    assert (!(found && none));
+    assert (!(found && full));
     cover (found && found_place != 0);
-    cover (none);
+    cover (full);
   end
 `endif
 

@@ -231,7 +231,7 @@ module agg_jobs #(
       .slot_mask  (mask_reg),
       .slot_base  (base_reg),
       .found      (place_found),
-      .none       (no_place),
+      .full       (no_place),
       .found_place(found_place)
   );
 

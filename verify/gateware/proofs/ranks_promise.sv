@@ -21,7 +21,7 @@ module agg_ranks #(
     output wire [8*PORTS*JOBS-1:0] rank_of_port
 );
 
-  (* anyseq *)reg any_done;
+  (* anyseq *) reg any_done;
   reg walks_reg;
   reg [PORTS*JOBS-1:0] member_reg;
   reg [8*PORTS*JOBS-1:0] map_reg;
