@@ -147,6 +147,9 @@ test-usb-kernel: usb-card ## Run USB cards against Linux's USB stack in QEMU (mi
 benches: setup build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
+stock: setup build ## Run cards in cocotb's stock runners with cocotbext-axi, Verilator and Icarus (minutes; not part of test).
+	STOCK=all python -m pytest -q verify/gateware/stock
+
 bench: setup build ## Measure speeds and rates beside their peers (three minutes, more the first time).
 	@go run ./verify/system/bench
 
@@ -184,6 +187,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches bench synth synth-full bitstream program mutate env clean
+.PHONY: help setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -6,20 +6,24 @@ tuples (header, payload, port); port is None for a packet without a port of its 
 compares them with the Python model's reply.
 """
 
+import collections
 import functools
 import json
+import logging
 import os
 import pathlib
 import random
 import shutil
 import subprocess
 
-from cocotb.triggers import ClockCycles, Event
+import cocotb
+from cocotb.triggers import ClockCycles, Event, FallingEdge, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 import model
 import zwire
 from arithmetic import Arithmetic
-from bench import BUILD, ROOT, cycle, run, start, wait_cycles
+from bench import BUILD, ROOT, cycle, number, run, start, wait_cycles
 from streams import StreamSink, StreamSource, never
 
 # A card answers a refusal at most once in this many cycles.
@@ -219,22 +223,60 @@ class BareCard(CardBench):
         self.rng = random.Random(seed)
         self.sources = [StreamSource(dut, f"s_axis_p{p}", idle=idle()) for p in range(self.ports)]
         self.packets = [[] for _ in range(self.ports)]  # beats of a packet that has not ended
+        self.queued = [0] * self.ports  # beats sent so far
+        self.unjudged = [collections.deque() for _ in range(self.ports)]  # data: number of the last beat, header
+        self.places = {}  # by job and epoch: first slot and number of slots
+        self.verdicts = []  # on the packets since the last exchange
+        self.judged = [0] * 5  # packets by the verdict's result
         self.sinks = [
             StreamSink(dut, f"m_axis_p{p}", stall=stall(), to=functools.partial(self._collect, p))
             for p in range(self.ports)
         ]
-        register = {"valid": "valid", "ready": "ready"}
-        self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
-        self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
+        self.registers = {"axil": AxilPort, "bus": BusPort}[self.manifest["register_port"]](dut, idle, stall)
 
     async def reset(self):
         await super().reset()
-        while not int(self.dut.s_reg_ready.value):
-            await ClockCycles(self.dut.clk, 1)
+        cocotb.start_soon(self._judge())
+        await self.read("MAGIC")  # the card takes accesses when it takes packets
+
+    async def _judge(self):
+        """Checks that every data packet gets one verdict that is possible, in the order of its port."""
+        while True:
+            await RisingEdge(self.dut.verdict_valid)
+            await FallingEdge(self.dut.clk)
+            fields = ("port", "slot", "vid", "result", "code")
+            port, slot, vid, result, code = verdict = tuple(number(getattr(self.dut, f"verdict_{f}")) for f in fields)
+            assert self.unjudged[port], f"a verdict on no data packet: {verdict}"
+            last, header = self.unjudged[port].popleft()
+            assert last <= len(self.sources[port].accepted_at), f"a verdict on a packet that is not in: {verdict}"
+            assert vid == header["vid"], f"verdict {verdict} on VID {header['vid']}"
+            self._note_places()
+            its = [place for of, place in self.places.items() if of == (header["job"], header["epoch"])]
+            jobs = [place for (job, _), place in self.places.items() if job == header["job"]]
+            slots = [base + vid % count for base, count in (its if result <= model.OWED else jobs)]
+            assert slot in slots or (slot == 0 and result > model.OWED), f"verdict {verdict}: slots {slots}"
+            refusals = {code for _, code in zwire.COUNTER_NAMES if code}
+            repeated = model.code_of("duplicate")
+            codes = {model.STORED: {zwire.CODE_DONE}, model.REPEATED: {repeated}, model.OWED: {repeated}}
+            assert code in codes.get(result, refusals - {repeated}), f"verdict {verdict}"
+            self.judged[result] += 1
+            self.verdicts.append(verdict)
+
+    def _note_places(self):
+        """Notes the slots of the jobs that the model has set up."""
+        for block in self.model.blocks:
+            if block.job:
+                self.places[block.number, block.last_epoch] = block.job.base, len(block.job.slots)
+
+    async def quiet(self):
+        await super().quiet()
+        assert not any(self.unjudged), f"no verdict on {self.unjudged}"
 
     def _collect(self, port, beat):
         beats = self.packets[port]
         beats.append(beat)
+        if not beat["tkeep"]:  # the sink reads such bytes as 0
+            assert number(self.sinks[port].fields["tdata"]) == 0, "lanes without payload are not 0"
         if not beat["tlast"]:
             return
         self.packets[port] = []
@@ -290,19 +332,77 @@ class BareCard(CardBench):
                 }
             )
         self.sources[port].put(beats)
+        self.queued[port] += len(beats)
+        if header["kind"] == zwire.KIND_DATA:
+            self._note_places()
+            self.unjudged[port].append((self.queued[port], header))
 
     async def exchange(self, port, header, payload=b"", bad=False):
         """Sends a packet and compares the outcome with the model."""
         header = {**dict.fromkeys(zwire.FIELDS, 0), "version": zwire.VERSION, **header}
+        self.verdicts.clear()
         self.send(port, header, payload, bad)
         await self.expect(self.model.packet(port, header, payload, bad))
+        expected = [self.model.verdict] if header["kind"] == zwire.KIND_DATA else []
+        assert self.verdicts == expected, f"verdicts {self.verdicts}, want {expected}"
 
     async def register(self, header):
         write = header["kind"] == zwire.KIND_REGWRITE
-        self.asks.put({"write": int(write), "addr": header["vid"], "wdata": header.get("mask", 0)})
-        (answer,) = await self.answers.take(1)
+        code, value = await self.registers.access(write, header["vid"], header.get("mask", 0))
         self.moved = self.cycle
-        return {"code": answer["code"], "mask": answer["value"]}
+        return {"code": code, "mask": value}
+
+
+class BusPort:
+    """The register port of a card made with -registers bus."""
+
+    def __init__(self, dut, idle, stall):
+        register = {"valid": "valid", "ready": "ready"}
+        self.asks = StreamSource(dut, "s_reg", fields=("write", "addr", "wdata"), **register)
+        self.answers = StreamSink(dut, "m_reg", fields=("code", "value"), **register)
+
+    async def access(self, write, address, value):
+        """Returns the reply's code and value."""
+        self.asks.put({"write": int(write), "addr": address, "wdata": value})
+        (answer,) = await self.answers.take(1)
+        return answer["code"], answer["value"]
+
+
+class AxilPort:
+    """The AXI4-Lite register port of a card made with -registers axil."""
+
+    def __init__(self, dut, idle, stall):
+        """idle, stall: patterns of what the master offers and takes."""
+        self.master = axil_master(dut, idle, stall)
+
+    async def access(self, write, address, value):
+        """Returns the code and the value of the reply that a bus would give, by further reads."""
+        if not write:
+            return await self._read(address)
+        response = await self.master.write(address, value.to_bytes(8, "little"))
+        if response.resp == AxiResp.OKAY:
+            return await self._read(address)
+        if response.resp == AxiResp.DECERR:
+            return zwire.CODE_BAD_ADDRESS, 0
+        _, code = await self._read(model.address_of("LAST_CODE"))
+        return code, 0
+
+    async def _read(self, address):
+        response = await self.master.read(address, 8)
+        assert response.resp in (AxiResp.OKAY, AxiResp.DECERR), f"a read of {address:#x} is refused: {response.resp}"
+        code = zwire.CODE_DONE if response.resp == AxiResp.OKAY else zwire.CODE_BAD_ADDRESS
+        return code, int.from_bytes(response.data, "little")
+
+
+def axil_master(dut, idle=never, stall=never):
+    """Returns a master at s_axil; idle, stall: patterns of what it offers and takes."""
+    logging.getLogger(f"cocotb.{dut._name}.s_axil").setLevel(logging.WARNING)
+    master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    for channel in (master.write_if.aw_channel, master.write_if.w_channel, master.read_if.ar_channel):
+        channel.set_pause_generator(idle())
+    for channel in (master.write_if.b_channel, master.read_if.r_channel):
+        channel.set_pause_generator(stall())
+    return master
 
 
 class LinkCard(CardBench):

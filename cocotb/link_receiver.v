@@ -24,6 +24,7 @@ module link_receiver #(
     output wire                    m_axis_tvalid,
     input  wire                    m_axis_tready,
     output wire                    m_axis_tlast,
+    output wire                    m_axis_tdest,
     output wire [           112:0] m_axis_tuser,
 
     output wire         m_register_valid,
@@ -41,7 +42,8 @@ module link_receiver #(
 );
 
   wire [8*WINDOW-1:0] window;
-  wire [         3:0] count;
+  wire [  WINDOW-1:0] valid;
+  wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
   wire                rewind;
@@ -66,7 +68,8 @@ module link_receiver #(
       .s_axis_tvalid(s_axis_tvalid),
       .s_axis_tready(s_axis_tready),
       .window       (window),
-      .count        (count),
+      .valid        (valid),
+      .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
       .rewind       (rewind)
@@ -81,7 +84,8 @@ module link_receiver #(
       .clk              (clk),
       .rst              (rst || down),
       .window           (window),
-      .count            (count),
+      .valid            (valid),
+      .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),
       .rewind           (rewind),
@@ -105,13 +109,15 @@ module link_receiver #(
 
   agg_beat_pack #(
       .STEP      (STEP),
-      .BEAT_BYTES(BEAT_BYTES)
+      .BEAT_BYTES(BEAT_BYTES),
+      .PORTS     (1)
   ) u_pack (
       .clk          (clk),
       .rst          (rst),
       .close        (down),
       .busy         (busy),
       .header       (header[111:0]),
+      .dest         (1'b1),
       .s_axis_tdata (word_tdata),
       .s_axis_tkeep (word_tkeep),
       .s_axis_tvalid(word_tvalid),
@@ -123,6 +129,7 @@ module link_receiver #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready),
       .m_axis_tlast (m_axis_tlast),
+      .m_axis_tdest (m_axis_tdest),
       .m_axis_tuser (m_axis_tuser)
   );
 

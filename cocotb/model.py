@@ -29,6 +29,9 @@ JOB_COUNTS = [
 
 EMPTY, COLLECTING, REDUCED = "empty", "collecting", "reduced"
 
+# What became of a data packet (section 5, "Verdict").
+STORED, REPEATED, OWED, REFUSED, FLUSHED = range(5)
+
 # The histogram of each rank of a job (JOB_LAG).
 LAG_BUCKETS = 16
 LAG_JOB_STRIDE, LAG_RANK_STRIDE = 0x2000, 0x80
@@ -175,11 +178,12 @@ class Card:
         }
         self.values["CONFIG_HASH"] = config_hash(self.values)
         self.counters = {name: 0 for name, _ in zwire.COUNTER_NAMES}
-        self.owner = 0
+        self.owner = self.last_code = 0
         self.staged = dict.fromkeys(["JOB_TOKEN", "JOB_PORTS", "JOB_CHUNK", "JOB_WINDOW", "JOB_DEADLINE"], 0)
         self.blocks = [Block(number, ports) for number in range(jobs)]
         self.link = b""  # bytes received that are no whole frame yet
         self.judged = False  # the header at their beginning has been counted
+        self.verdict = None  # on the last data packet: port, slot, VID, result, code
 
     # Link (sections 3 and 6)
 
@@ -266,6 +270,8 @@ class Card:
         else:
             code = self._write(name, header["mask"])
             value = 0 if code == zwire.CODE_READ_ONLY else self._read(name, block)
+        if header["kind"] == zwire.KIND_REGWRITE:
+            self.last_code = code
         reply = {"kind": zwire.KIND_REPLY, "code": code, "vid": header["vid"], "length": header["length"]}
         return ({**reply, "mask": value}, b"", None)
 
@@ -298,6 +304,8 @@ class Card:
             return block.read(name)
         if name == "OWNER":
             return self.owner
+        if name == "LAST_CODE":
+            return self.last_code
         return self.values[name]
 
     def _write(self, name, value):
@@ -402,6 +410,7 @@ class Card:
         bad: its payload failed the CRC. The list includes answered refusals; a card may omit one within 1,024
         cycles of another.
         """
+        slot, stored = self._slot_number(header), self.counters["stored"]
         refusal = self._check(port, header, payload, bad)
         if refusal is None:
             handle = {
@@ -416,7 +425,20 @@ class Card:
             self.counters[refusal] += 1
             if self._answers(port, header, refusal):
                 sent = [self._status(header, code_of(refusal))] + sent
+        if header["kind"] == zwire.KIND_DATA:
+            self.verdict = (port, slot, header["vid"], *self._verdict(refusal, self.counters["stored"] > stored))
         return sent + self._send_owed()
+
+    def _slot_number(self, header):
+        """Returns the card's number of the packet's slot; 0 if its job is not set up."""
+        job = self.block(header).job if header["job"] < len(self.blocks) else None
+        return job.base + header["vid"] % len(job.slots) if job else 0
+
+    def _verdict(self, refusal, stored):
+        """Returns the result and the code of the verdict on a data packet."""
+        if refusal is None:
+            return (STORED, zwire.CODE_DONE) if stored else (OWED, code_of("duplicate"))
+        return REPEATED if refusal == "duplicate" else REFUSED, code_of(refusal)
 
     def _check(self, port, header, payload, bad):
         """Returns the first failed check, or None."""

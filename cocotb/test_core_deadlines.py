@@ -16,6 +16,8 @@ def mask(slots):
 # agg_deadlines
 
 IDLE, COLLECTING, CLOSED, STALLED = "idle", "collecting", "closed", "stalled"
+PER_FOUND = 10  # cycles for each slot found overdue, in addition to its cycle of the scan
+TO_EVENT = 6  # cycles from a grant to the event
 
 
 class Slot:
@@ -24,7 +26,8 @@ class Slot:
     def __init__(self):
         self.state, self.job = IDLE, 0
         self.began = None  # cycle in which its running deadline began, or None
-        self.pauses = 0  # since it became overdue
+        self.found = 0  # slots found overdue since it became overdue, itself included
+        self.waited = 0  # cycles in which a found slot waited for its grant since then
 
 
 class Times:
@@ -47,98 +50,157 @@ class Times:
             slot.state, slot.job, slot.began = COLLECTING, job, cycle
         elif event == "close":
             slot.state, slot.began = CLOSED, None
-        elif event == "stall" and slot.state == CLOSED:
+        elif event == "stall":
             slot.state, slot.began = STALLED, cycle
 
-    def flush(self, numbers):
-        for number in numbers:
-            self.slots[number].state, self.slots[number].began = IDLE, None
+    def clear(self, number):
+        self.slots[number].state, self.slots[number].began = IDLE, None
 
-    def watch(self, cycle, pause, acted):
-        """Checks, every cycle, that no slot stays overdue for too long.
-
-        The limit is one scan of all slots, plus four cycles for each overdue slot that is found,
-        itself included; packets pause in two of these.
-        """
+    def watch(self, cycle, found, waits, ending):
+        """Checks, every cycle, that no slot stays overdue for too long; found: a slot is found
+        in this cycle; waits: it waits for its grant; ending: jobs whose slots do not count."""
         for number, slot in enumerate(self.slots):
-            late = self.late(slot, cycle)
-            slot.pauses = slot.pauses if late else 0
+            late = self.late(slot, cycle) if slot.job not in ending else None
+            slot.found, slot.waited = (slot.found + found, slot.waited + waits) if late else (0, 0)
             if late is not None:
-                slot.pauses += pause
-                # A slot is found in the cycle before its pause.
-                most = len(self.slots) + 2 * slot.pauses + int(number != acted)
+                # One may have been found before the slot became overdue.
+                most = len(self.slots) + 1 + PER_FOUND * (slot.found + 1) + slot.waited
                 assert late <= most, f"slot {number} is overdue for {late} cycles, at most {most} are allowed"
+
+
+class DeadlinesBench:
+    """Drives agg_deadlines as agg_slots, agg_arbiter and agg_jobs do."""
+
+    def __init__(self, dut, rng):
+        self.dut, self.rng = dut, rng
+        self.slots, self.jobs = 1 << len(dut.slot), len(dut.flush)
+        self.times = Times(self.slots, [0] * self.jobs)
+        self.cycles = 0  # since the start
+        self.quiet_from = 0  # no packet has its event in this cycle or the one before
+        self.granted = None  # cycle of the last grant, until its event
+        self.valid_was = False
+        self.acts = self.restarts = self.refused = 0
+        self.ending = set(range(self.jobs))
+        dut.job_deadline.value = dut.clear_slot.value = 0
+        dut.flush.value = mask(self.ending)
+        self.drive()
+
+    def drive(self, events=(), slot=0, job=0, clear=None):
+        dut = self.dut
+        for name in ("start", "stop", "acted"):
+            getattr(dut, name).value = int(name in events)
+        dut.slot.value, dut.job.value = slot, job
+        dut.clear.value, dut.clear_slot.value = int(clear is not None), clear or 0
+
+    async def cycle(self, events=(), number=0, job=0, clear=None, grants=True):
+        """Runs a cycle with events of a packet, or with a slot being cleared."""
+        dut, times, now = self.dut, self.times, self.cycles
+        timers = {{"turn_over": "start", "stall": "start", "close": "stop"}[event] for event in events}
+        acted = self.granted is not None and now == self.granted + TO_EVENT
+        if acted:
+            timers = self.act(self.ok_was)
+            number, job = int(dut.act_slot.value), int(dut.act_job.value)
+        grant = grants and self.valid_was and self.granted is None and self.rng.random() < 0.5
+        dut.act_grant.value = int(grant)
+        self.drive(timers, number, job, clear)
+        await FallingEdge(dut.clk)
+        valid = int(dut.act_valid.value)
+        assert valid or not grant
+        times.watch(now, valid and not self.valid_was, valid and not grant, self.ending)
+        self.ok_was = int(dut.act_ok.value)
+        self.valid_was = bool(valid) and not grant
+        if acted:
+            self.granted = None
+        if grant:
+            self.granted = now
+        for event in sorted(events, reverse=True):
+            times.event(event, number, job, now)
+        if clear is not None:
+            times.clear(clear)
+        await RisingEdge(dut.clk)
+        self.cycles += 1
+
+    def act(self, ok):
+        """Returns the events of an act. Jobs with an odd number act as with partial sums: the act
+        closes their slots. Otherwise the time restarts."""
+        slot, job = int(self.dut.act_slot.value), int(self.dut.act_job.value)
+        its = self.times.slots[slot]
+        overdue = self.times.late(its, self.cycles) is not None and its.job not in self.ending
+        if not ok:
+            self.refused += 1
+            return set()
+        assert overdue and job == its.job, f"slot {slot} is not overdue"
+        self.acts += 1
+        if its.state == COLLECTING and job % 2:
+            self.times.event("close", slot, job, self.cycles)
+            return {"acted", "stop"}
+        its.began = self.cycles
+        self.restarts += 1
+        return {"acted"}
+
+    async def packets(self, cycles, busy):
+        """Runs cycles, with a packet's event in every second one at most, and none near an act."""
+        for _ in range(cycles):
+            rng = self.rng
+            number, job = rng.randrange(self.slots), rng.randrange(self.jobs)
+            near = self.granted is not None and self.cycles - self.granted >= TO_EVENT - 1
+            if near or self.cycles < self.quiet_from or rng.random() >= busy:
+                await self.cycle()
+                continue
+            slot = self.times.slots[number]
+            if slot.state != IDLE:
+                job = slot.job
+            events = random_events(rng, slot) if job not in self.ending else set()
+            self.quiet_from = self.cycles + 2
+            await self.cycle(events, number, job)
+
+    async def end(self, jobs, longest):
+        """Ends jobs, clears their slots while nothing is granted, and sets them up again."""
+        rng = self.rng
+        while self.granted is not None:
+            await self.cycle(grants=False)
+        self.ending = set(jobs)
+        self.dut.flush.value = mask(jobs)
+        await self.packets(rng.randrange(12), 0.5)
+        while self.granted is not None:
+            await self.cycle(grants=False)
+        everything = len(self.ending) == self.jobs
+        for number, slot in enumerate(self.times.slots):
+            if everything or slot.job in self.ending:
+                await self.cycle(clear=number, grants=False)
+        for _ in range(8):
+            await self.cycle(grants=False)
+        for job in jobs:
+            self.times.deadlines[job] = rng.choice([0, rng.randint(1, longest), rng.randint(1, longest)])
+        deadlines = sum(deadline << 32 * j for j, deadline in enumerate(self.times.deadlines))
+        self.ending = set()
+        self.dut.flush.value, self.dut.job_deadline.value = 0, deadlines
+        for _ in range(4):
+            await self.cycle(grants=False)
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
 @cocotb.parametrize(longest=[3, 30, 300])
 async def what_waits_for_too_long_is_found(dut, longest):
-    """Slots turn over, close, stall and are flushed; every act is right, follows its pause, and
-    is in time."""
-    rng = random.Random(longest)
-    slots, jobs = len(dut.flush_slots), len(dut.job_deadline) // 32
-    for name in ("turn_over", "close", "stall", "flush", "flush_slots"):
-        getattr(dut, name).value = 0
-    times, acts, restarts = Times(slots, [0] * jobs), 0, 0
-    paused = 0  # cycles of the current pause
-    dut.job_deadline.value = 0
+    """Slots turn over, close, stall and are cleared; every act is right, and in time."""
+    bench = DeadlinesBench(dut, random.Random(longest))
     await start(dut)
-    busy = 1.0
-    for cycle in range(4000):
-        if cycle % 400 == 0:
-            # All jobs end; others begin, with their own deadlines.
-            busy = rng.choice([0.02, 0.2, 1.0])
-            ended = set(range(jobs))
-        else:
-            ended = {j for j in range(jobs) if rng.random() < 0.5} if rng.random() < 0.01 else set()
-        flushed = {s for s, slot in enumerate(times.slots) if slot.job in ended}
-        events, number, job = set(), rng.randrange(slots), rng.randrange(jobs)
-        if paused < 2 and job not in ended and number not in flushed and rng.random() < busy:
-            events, job = random_events(rng, times.slots[number], job)
-        for name in ("turn_over", "close", "stall"):
-            getattr(dut, name).value = int(name in events)
-        dut.slot.value, dut.job.value, dut.flush_slots.value = number, job, mask(flushed)
-        dut.flush.value = mask(ended)
-        await FallingEdge(dut.clk)
-        acted = int(dut.act_slot.value) if int(dut.act.value) else None
-        if acted is not None:
-            slot = times.slots[acted]
-            assert paused == 2, "packets were not kept from being judged"
-            assert times.late(slot, cycle) is not None and acted not in flushed, f"slot {acted} is not overdue"
-            assert int(dut.act_job.value) == slot.job
-            acts += 1
-        pause = int(dut.pause.value)
-        paused = paused + 1 if pause else 0
-        assert int(dut.act_next.value) == (paused == 2) and paused <= 2
-        times.watch(cycle, pause, acted)
-        if acted is not None:
-            # Jobs with an odd number act as with partial sums: the act closes their slots.
-            # Otherwise the time restarts.
-            closes = slot.state == COLLECTING and slot.job % 2
-            dut.slot.value, dut.close.value = acted, int(closes)
-            if closes:
-                times.event("close", acted, slot.job, cycle)
-            else:
-                slot.began = cycle
-                restarts += 1
-        for event in sorted(events, reverse=True):
-            times.event(event, number, job, cycle)
-        times.flush(flushed)
-        await RisingEdge(dut.clk)
-        if cycle % 400 == 0:
-            times.deadlines = [rng.choice([0, rng.randint(1, longest), rng.randint(1, longest)]) for _ in range(jobs)]
-            dut.job_deadline.value = sum(deadline << 32 * j for j, deadline in enumerate(times.deadlines))
-    assert acts > 20 and restarts > 10
+    bench.cycles = 0
+    for _ in range(30):
+        some = [job for job in range(bench.jobs) if bench.rng.random() < 0.3]
+        every = list(range(bench.jobs))
+        await bench.end(every if bench.cycles == 0 or not some else some, longest)
+        await bench.packets(400, bench.rng.choice([0.01, 0.02, 0.2, 1.0]))
+    assert bench.acts > 20 and bench.restarts > 10 and (bench.refused or longest > 3)
 
 
-def random_events(rng, slot, job):
-    """Returns a packet's random events at the slot, and its job."""
+def random_events(rng, slot):
+    """Returns a packet's random events at the slot."""
     if slot.state == COLLECTING:
-        return {"close"}, slot.job
-    if slot.state != IDLE and rng.random() < 0.6:
-        return {"stall"}, slot.job
-    job = job if slot.state == IDLE else slot.job
-    return {"turn_over", "close"} if rng.random() < 0.2 else {"turn_over"}, job
+        return {"close"} if rng.random() < 0.5 else set()
+    if slot.state == CLOSED and rng.random() < 0.6:
+        return {"stall"}
+    return {"turn_over", "close"} if rng.random() < 0.2 else {"turn_over"}
 
 
 @pytest.mark.parametrize("jobs, job_bits, slot_bits", [(1, 1, 1), (4, 2, 3), (2, 1, 5)])
@@ -174,14 +236,15 @@ class Lags:
 
 
 class LagsBench:
-    """Stores contributions and reads a count every cycle; compares it with the count three
-    cycles earlier."""
+    """Stores contributions and reads a count every cycle; compares it with the count six cycles
+    earlier."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng, self.model = dut, rng, Lags()
         self.jobs, self.ranks, self.slots = (1 << len(signal) for signal in (dut.job, dut.rank, dut.slot))
         self.now = 0  # the leaf's clock, except for its start
-        self.past = []  # the counts before this cycle, and before the previous two
+        self.past = []  # the counts before this cycle, and before the previous six
+        self.stored = False  # in the last cycle
         self.looked_at, self.buckets = None, set()
         dut.store.value = dut.turn_over.value = dut.clear.value = 0
 
@@ -196,13 +259,14 @@ class LagsBench:
         if later:
             dut.now_reg.value = (int(dut.now_reg.value) + later) % 2**32
             self.now += later
-        self.past = [*self.past[-2:], dict(self.model.counts)]
+        self.past = [*self.past[-6:], dict(self.model.counts)]
         then = self.past[0]
         if self.looked_at in then:
             shown, want = int(dut.value.value), then[self.looked_at]
             assert shown == want, f"{self.looked_at}: {shown}, want {want}"
         self.looked_at = looks_at
-        if slot is not None:
+        self.stored = slot is not None
+        if self.stored:
             self.buckets.add(self.model.store(self.now, first, slot, job, rank))
         await RisingEdge(dut.clk)
         self.now += 1
@@ -217,18 +281,24 @@ class LagsBench:
         return of
 
     async def store(self, jobs):
-        """Stores a job's contribution in any slot, or none; sometimes several equal ones back to
-        back."""
+        """Stores a job's contribution in any slot, or none; sometimes several equal ones, two or
+        three cycles apart. Returns the cycles."""
         rng = self.rng
-        if not jobs or rng.random() < 0.3:
+        if not jobs or self.stored or rng.random() < 0.3:
             await self.cycle()
             return 1
         slot, job, rank = rng.randrange(self.slots), rng.choice(jobs), rng.randrange(self.ranks)
         first = slot not in self.model.since or rng.random() < 0.3
-        times = rng.choice([1, 1, 1, 2, 3, 6])
-        for _ in range(times):
+        cycles = 0
+        for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
+            if cycles:
+                pause = rng.choice([1, 1, 2])
+                for _ in range(pause):
+                    await self.cycle()
+                cycles += pause
             await self.cycle(slot, first, job, rank)
-        return times
+            cycles += 1
+        return cycles
 
     async def clear(self, job, others):
         """Sets the job up while others run: clears a count per cycle, except when another job's
@@ -276,15 +346,18 @@ async def every_bucket_has_its_bounds(dut):
     await start(dut)
     for job in range(bench.jobs):
         await bench.clear(job, [])
-    for lag in sorted({1, 2**32 - 1, *(4**k - d for k in range(1, 16) for d in (0, 1))}):
+    for lag in sorted({2, 2**32 - 1, *(4**k - d for k in range(1, 16) for d in (0, 1))}):
         slot, job, rank = rng.randrange(bench.slots), rng.randrange(bench.jobs), rng.randrange(bench.ranks)
         await bench.cycle(slot, True, job, rank)
-        await bench.cycle(slot, False, job, rank, later=lag - 1)
+        await bench.cycle()
+        await bench.cycle(slot, False, job, rank, later=lag - 2)
+        for _ in range(3):  # the clock does not skip while a lag is taken
+            await bench.cycle()
     assert bench.buckets == set(range(16))
     for of in list(bench.model.counts):
         dut.rd_job.value, dut.rd_rank.value, dut.rd_bucket.value = of
         dut.store.value = 0
-        for _ in range(4):
+        for _ in range(8):
             await RisingEdge(dut.clk)
         assert int(dut.value.value) == bench.model.counts[of]
 

@@ -17,38 +17,134 @@ def bits(ports):
 
 # agg_owed
 
+NOTING = 60  # cycles, more than it takes to note all the ports that repeat
+
 
 class Owed:
-    """The expected state of agg_owed: owed and sent ports per slot, and the order of reduction."""
+    """agg_owed with its surroundings: slots that turn over and begin, ports that repeat, picks.
 
-    def __init__(self, slots, members, held_up):
+    A pick is decided in a cycle with decide and shown in the next. If its slot begins in one of
+    these two cycles, the egress cancels it. Its receivers are starting, and not ready, in the next
+    two cycles with decide.
+    """
+
+    def __init__(self, dut, rng, slots, members):
+        self.dut, self.rng, self.slots = dut, rng, slots
         self.members = members  # ports
-        self.held_up = held_up  # whether ports are sometimes not ready
+        self.cycle = 0
+        self.gens = dict.fromkeys(range(slots), 0)
         self.owed = {s: set() for s in range(slots)}
         self.sent = {s: set() for s in range(slots)}
-        self.fresh = []  # slots whose result was sent to nobody, in the order of reduction
+        self.fresh = []  # slots whose result was sent to nobody, in the order of their beginning
         self.unsent = set()  # slots that turned over unsent: any order is allowed
-        self.free = set(range(slots))  # slots that have turned over
+        self.began, self.turned = {}, {}  # by slot: the cycle of the last event
+        self.noted = {}  # by slot and port: the cycle in which it repeated
+        self.always_ready = False
+        self.picked = []  # slot, receivers, replay
+        self.picked_at = {}  # by port: the cycle in which its last pick was shown
+        self.last_pick = 0  # the cycle of the last one
 
-    def check_pick(self, dut, ready):
-        """Checks that the pick serves owed and ready ports: all of them if ports are always
-        ready."""
-        slot, receivers = int(dut.pick_slot.value), int(dut.pick_receivers.value)
-        can = bits(self.owed[slot] & ready)
-        assert receivers and not receivers & ~can, f"slot {slot}: {receivers:#x}, want {can:#x}"
-        assert receivers == can or self.held_up, f"slot {slot}: {receivers:#x}, want {can:#x}"
-        again = {p for p in self.sent[slot] if receivers >> p & 1}
-        assert int(dut.pick_replay.value) == int(bool(again))
+    async def start(self):
+        dut = self.dut
+        for name in ("clear", "begun", "turn_over", "owe", "pick_ready", "ready", "starting", "decide"):
+            getattr(dut, name).value = 0
+        dut.slot_mask.value, dut.member.value, dut.flush.value = self.slots - 1, bits(self.members), 1
+        await start(dut)
+        await self.flush()
+
+    async def flush(self):
+        """Ends the job: empties the rows of all its slots."""
+        dut = self.dut
+        dut.flush.value = 1
+        for slot in range(self.slots):
+            dut.clear.value, dut.clear_slot.value = 1, slot
+            await self.step(set())
+        dut.clear.value = 0
+        for _ in range(4):
+            await self.step(set())
+        dut.flush.value = 0
+        self.began, self.turned, self.fresh, self.unsent, self.noted = {}, {}, [], set(), {}
+        for slot in range(self.slots):
+            self.owed[slot], self.sent[slot] = set(), set()
+
+    def may_begin(self):
+        return [s for s, at in self.turned.items() if s not in self.began and at <= self.cycle - 2]
+
+    def may_turn_over(self):
+        return [s for s in range(self.slots) if s not in self.turned or self.began.get(s, self.cycle) <= self.cycle - 6]
+
+    def reduced(self):
+        return [s for s, at in self.began.items() if at <= self.cycle - 6]
+
+    async def step(self, ready, begin=None, turn_over=None, owe=None, take=True, starting=()):
+        """Runs a cycle. owe: slot and port; starting: ports that were just sent other packets."""
+        dut = self.dut
+        starting = {p for p, at in self.picked_at.items() if at >= self.cycle - 3} | set(starting)
+        ready = set(ready) - starting
+        decide = self.cycle % 2
+        dut.decide.value, dut.pick_ready.value = decide, int(decide and take)
+        dut.ready.value, dut.starting.value = bits(ready), bits(starting)
+        dut.begun.value, dut.turn_over.value, dut.owe.value = (int(e is not None) for e in (begin, turn_over, owe))
+        if begin is not None:
+            dut.begun_slot.value, dut.begun_gen.value = begin, self.gens[begin]
+        if turn_over is not None:
+            self.gens[turn_over] ^= 1
+            dut.slot.value, dut.gen.value = turn_over, self.gens[turn_over]
+        if owe is not None:
+            dut.slot.value, dut.port.value = owe[0], 1 << owe[1]
+        await FallingEdge(dut.clk)
+        if int(dut.pick_valid.value):
+            self.check(begin)
+        await RisingEdge(dut.clk)
+        if begin is not None:
+            self.began[begin] = self.cycle
+            self.owed[begin], self.sent[begin] = set(self.members), set()
+            self.fresh = [s for s in self.fresh if s != begin] + [begin]
+        if turn_over is not None:
+            if turn_over in self.fresh:
+                self.unsent.add(turn_over)
+            self.turned[turn_over] = self.cycle
+            self.began.pop(turn_over, None)
+        if owe is not None:
+            self.owed[owe[0]].add(owe[1])
+            self.noted[owe] = self.cycle
+        self.was_ready, self.took = set(ready), decide and take
+        self.cycle += 1
+
+    def check(self, begin):
+        """Checks a pick: owed, its receivers ready in the cycle before, a replay if one had it."""
+        slot = int(self.dut.pick_slot.value)
+        receivers = {p for p in range(len(self.dut.ready)) if int(self.dut.pick_receivers.value) >> p & 1}
+        assert self.took and receivers and receivers <= self.was_ready
+        self.picked_at |= dict.fromkeys(receivers, self.cycle)
+        if begin == slot or self.began.get(slot) == self.cycle - 1:
+            return  # cancelled
+        assert slot in self.began or self.turned[slot] >= self.cycle - 3, f"slot {slot} has no result"
+        assert receivers <= self.owed[slot], f"slot {slot}: {receivers} of {self.owed[slot]}"
+        if self.always_ready:
+            can = {p for p in self.owed[slot] if self.noted.get((slot, p), -NOTING) <= self.cycle - NOTING}
+            can &= self.was_ready
+            assert can <= receivers, f"slot {slot}: {receivers}, want {can}"
         if slot in self.fresh and slot not in self.unsent:
             assert slot == next(s for s in self.fresh if s not in self.unsent), "not in order"
-        return slot, {p for p in self.members if receivers >> p & 1}
-
-    def take(self, slot, receivers):
+        self.unsent.discard(slot)
+        replay = int(self.dut.pick_replay.value)
+        assert replay == int(bool(receivers & self.sent[slot]))
         self.owed[slot] -= receivers
         self.sent[slot] |= receivers
-        self.unsent.discard(slot)
         if slot in self.fresh:
             self.fresh.remove(slot)
+        self.picked.append((slot, bits(receivers), replay))
+        self.last_pick = self.cycle
+
+    async def rest(self, ready):
+        """Takes every pick until none has come for long; returns them."""
+        self.picked, idle = [], 0
+        while idle < 10 * self.slots + 40:
+            count = len(self.picked)
+            await self.step(ready)
+            idle = 0 if len(self.picked) > count else idle + 1
+        return self.picked
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -58,56 +154,31 @@ async def nothing_owed_is_forgotten(dut, ready, stall):
     rng = random.Random(f"{ready} {stall}")
     stall = PATTERNS[stall]()
     ports = len(dut.ready)
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
     slots = rng.choice([2 << i for i in range(len(dut.slot))])  # of the job
     members = set(rng.sample(range(ports), rng.randint(1, ports)))
-    dut.slot_mask.value = slots - 1
-    dut.member.value = bits(members)
-    await start(dut)
-    model = Owed(slots, members, held_up=ready != "all")
-    for cycle in range(800):
-        busy = cycle < 600
-        chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready] if busy else 1.0
-        seldom = min(members) if ready == "one_seldom" and busy else None
-        now = {p for p in range(ports) if rng.random() < (0.05 if p == seldom else chance)}
-        await cycle_of(dut, rng, model, now, busy, not next(stall))
-    assert not any(model.owed.values()), f"still owed: {model.owed}"
-
-
-async def cycle_of(dut, rng, model, ready, busy, take):
-    """Runs a cycle in which a result may begin, a member repeat, a slot turn over, or a pick be
-    taken."""
-    dut.ready.value = bits(ready)
-    dut.begun.value = dut.turn_over.value = dut.owe.value = dut.pick_take.value = 0
-    begun = rng.choice(sorted(model.free)) if busy and model.free and rng.random() < 0.3 else None
-    if begun is not None:
-        dut.begun.value, dut.begun_slot.value = 1, begun
-    reduced = sorted(set(model.owed) - model.free)
-    event, slot, port = rng.choice(["owe", "turn_over", "none", "none"]), None, rng.choice(sorted(model.members))
-    if busy and reduced and event != "none":
-        slot = rng.choice(reduced)
-        # A slot may turn over although it owes results: all members are done with it.
-        getattr(dut, event).value, dut.slot.value, dut.port.value = 1, slot, 1 << port
-    await FallingEdge(dut.clk)
-    if int(dut.pick_valid.value):
-        picked, receivers = model.check_pick(dut, ready)
-        if take:
-            dut.pick_take.value = 1
-            model.take(picked, receivers)
-    await RisingEdge(dut.clk)
-    if slot is not None and event == "owe":
-        model.owed[slot].add(port)
-    elif slot is not None:
-        model.owed[slot] = set()
-        model.free.add(slot)
-        if slot in model.fresh:
-            model.fresh.remove(slot)
-            model.unsent.add(slot)
-    if begun is not None:
-        model.free.discard(begun)
-        model.owed[begun], model.sent[begun] = set(model.members), set()
-        model.fresh.append(begun)
+    bench = Owed(dut, rng, slots, members)
+    await bench.start()
+    chance = {"all": 1.0, "any": 0.5, "one_seldom": 1.0}[ready]
+    seldom = min(members) if ready == "one_seldom" else None
+    bench.always_ready = ready == "all"
+    began = False
+    for _ in range(2000):
+        now = {p for p in range(ports) if rng.random() < (0.1 if p == seldom else chance)}
+        events = {"take": not next(stall)}
+        if ready != "all":
+            events["starting"] = {p for p in range(ports) if rng.random() < 0.1}
+        if not began and bench.may_begin() and rng.random() < 0.5:
+            events["begin"] = rng.choice(bench.may_begin())
+        began = "begin" in events
+        event = rng.choice(["turn_over", "owe", *["none"] * 6]) if bench.cycle % 2 == 0 else "none"
+        if event == "turn_over" and bench.may_turn_over():
+            events["turn_over"] = rng.choice(bench.may_turn_over())
+        if event == "owe" and bench.reduced() and not int(dut.owe_nearly_full.value):
+            events["owe"] = rng.choice(bench.reduced()), rng.choice(sorted(members))
+        await bench.step(now, **events)
+    assert len(bench.picked) > 5
+    await bench.rest(set(range(ports)))
+    assert not any(bench.owed[s] for s in bench.began), f"still owed: {bench.owed}"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -115,68 +186,59 @@ async def cycle_of(dut, rng, model, ready, busy, take):
 async def a_port_that_was_held_up_gets_its_results_in_order(dut, wait):
     """A port that was blocked gets its results in order; a replay precedes a fresh result."""
     slots, ports = 1 << len(dut.slot), len(dut.ready)
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
-    dut.slot_mask.value = slots - 1
-    dut.member.value = everyone = (1 << ports) - 1
-    await start(dut)
+    everyone = set(range(ports))
+    bench = Owed(dut, random.Random(wait), slots, everyone)
+    await bench.start()
     order = [(slots // 2 + i) % slots for i in range(slots)]
     for slot in order:
-        dut.turn_over.value, dut.slot.value = 1, slot
-        dut.begun.value, dut.begun_slot.value = 0, slot
-        await RisingEdge(dut.clk)
-        dut.turn_over.value, dut.begun.value = 0, 1
-        await RisingEdge(dut.clk)
-    dut.begun.value = 0
-    assert await take_all(dut, everyone & ~1) == [(s, everyone & ~1, 0) for s in order]
-    await ClockCycles(dut.clk, wait)
-    assert await take_all(dut, everyone) == [(s, 1, 0) for s in order]
-    dut.owe.value, dut.slot.value, dut.port.value = 1, order[1], 2
-    await RisingEdge(dut.clk)
-    dut.owe.value, dut.turn_over.value, dut.slot.value = 0, 1, order[0]
-    await RisingEdge(dut.clk)
-    dut.turn_over.value = 0
-    dut.ready.value = 0
-    dut.begun.value, dut.begun_slot.value = 1, order[0]
-    await RisingEdge(dut.clk)
-    dut.begun.value = 0
-    await ClockCycles(dut.clk, 3 * slots)
-    dut.ready.value = everyone
-    await ClockCycles(dut.clk, 3 * slots)  # not taking picks yet lets the scan find the replay
-    assert await take_all(dut, everyone) == [(order[1], 2, 1), (order[0], everyone, 0)]
+        await bench.step(set(), turn_over=slot)
+        await bench.step(set())
+        await bench.step(set(), begin=slot)
+    for _ in range(8):
+        await bench.step(set())
+    rest = bits(everyone - {0})
+    assert await bench.rest(everyone - {0}) == [(s, rest, 0) for s in order]
+    for _ in range(wait):
+        await bench.step(everyone - {0})
+    assert await bench.rest(everyone) == [(s, 1, 0) for s in order]
+    await bench.step(set(), owe=(order[1], 1))
+    await bench.step(set(), turn_over=order[0])
+    await bench.step(set())
+    await bench.step(set(), begin=order[0])
+    for _ in range(12 * slots):
+        await bench.step(everyone, take=False)  # the scan finds the replay
+    assert await bench.rest(everyone) == [(order[1], 2, 1), (order[0], bits(everyone), 0)]
 
 
-async def take_all(dut, ready):
-    """Takes every pick until none has come for long; returns (slot, receivers, replay) of each."""
-    dut.ready.value = ready
-    taken, idle = [], 0
-    while idle < 4 << len(dut.slot):
-        await FallingEdge(dut.clk)
-        valid = int(dut.pick_valid.value)
-        dut.pick_take.value = valid
-        if valid:
-            taken.append((int(dut.pick_slot.value), int(dut.pick_receivers.value), int(dut.pick_replay.value)))
-        idle = 0 if valid else idle + 1
-        await RisingEdge(dut.clk)
-    dut.pick_take.value = 0
-    return taken
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(phase=[0, 1])
+async def picks_come_at_once(dut, phase):
+    """From rest: a result is shown four or five cycles after it began, a repeat after ten or eleven."""
+    bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
+    await bench.start()
+    await bench.step({0}, turn_over=1)
+    for _ in range(2 + (bench.cycle + phase) % 2):
+        await bench.step({0})
+    began = bench.cycle
+    await bench.step({0}, begin=1)
+    assert await bench.rest({0}) == [(1, 1, 0)] and bench.last_pick - began == 4 + phase
+    for _ in range((bench.cycle + phase) % 2):
+        await bench.step({0})
+    repeated = bench.cycle
+    await bench.step({0}, owe=(1, 0))
+    assert await bench.rest({0}) == [(1, 1, 1)] and bench.last_pick - repeated == 10 + phase
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_flush_drops_what_is_owed(dut):
-    for name in ("flush", "begun", "turn_over", "owe", "pick_take", "ready"):
-        getattr(dut, name).value = 0
-    dut.slot_mask.value = (1 << len(dut.slot)) - 1
-    dut.member.value = 1
-    await start(dut)
-    dut.begun.value, dut.begun_slot.value = 1, 1
-    await RisingEdge(dut.clk)
-    dut.begun.value, dut.flush.value, dut.ready.value = 0, 1, 1
-    await FallingEdge(dut.clk)
-    assert not int(dut.pick_valid.value), "a result of the job that ends is still begun"
-    await RisingEdge(dut.clk)
-    dut.flush.value = 0
-    assert await take_all(dut, 1) == []
+    bench = Owed(dut, random.Random(1), 1 << len(dut.slot), {0})
+    await bench.start()
+    await bench.step(set(), turn_over=1)
+    await bench.step(set())
+    await bench.step(set(), begin=1)
+    await bench.step(set())
+    await bench.flush()
+    assert await bench.rest({0}) == []
 
 
 @pytest.mark.parametrize("ports, slot_bits", [(1, 1), (3, 2), (5, 3)])
@@ -184,10 +246,10 @@ def test_agg_owed(ports, slot_bits):
     readiness = ["all", "one_seldom", "any"]
     run(
         "agg_owed",
-        [leaf("agg_owed"), leaf("agg_slot_fifo")],
+        [leaf("agg_owed"), leaf("agg_slot_fifo"), leaf("agg_ram")],
         parameters={"PORTS": ports, "SLOT_BITS": slot_bits},
         testcase=[f"nothing_owed_is_forgotten/ready={r}/stall={s}" for r in readiness for s in PATTERNS]
-        + ["a_flush_drops_what_is_owed"]
+        + ["a_flush_drops_what_is_owed", *(f"picks_come_at_once/phase={p}" for p in (0, 1))]
         + [f"a_port_that_was_held_up_gets_its_results_in_order/wait={w}" for w in range(4) if ports > 1],
     )
 
@@ -198,42 +260,44 @@ def test_agg_owed(ports, slot_bits):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=list(PATTERNS))
 async def jobs_take_turns_to_send(dut, stall):
-    """A pick is some job's current offer; while a job has a result, no other job sends two."""
+    """A pick is that of the job with the turn; while a job wants to pick, no other picks twice."""
     rng = random.Random(stall)
     stall = PATTERNS[stall]()
     jobs = len(dut.job_valid)
     widths = {name: len(getattr(dut, f"pick_{name}")) for name in ("slot", "receivers", "replay")}
-    dut.job_valid.value = dut.pick_take.value = 0
+    dut.job_wants.value = dut.job_valid.value = dut.pick_ready.value = 0
     await start(dut)
-    offers, in_front = [None] * jobs, [set() for _ in range(jobs)]
-    for _ in range(600):
-        for job in range(jobs):
-            # A job's offer may change, or vanish when the job ends.
-            if rng.random() < 0.4:
-                offers[job] = {n: rng.getrandbits(w) for n, w in widths.items()} if rng.random() < 0.9 else None
-        dut.job_valid.value = bits(job for job in range(jobs) if offers[job])
+    wants, wanted, in_front, picks = set(), set(), [set() for _ in range(jobs)], 0
+    for _ in range(800):
+        wants ^= {job for job in range(jobs) if rng.random() < 0.1}
+        dut.job_wants.value, dut.job_valid.value = bits(wants), 0
+        dut.pick_ready.value = ready = int(not next(stall))
+        await FallingEdge(dut.clk)
+        turn = int(dut.job_ready.value)
+        assert turn.bit_count() == ready
+        wanted = set(wants)
+        await RisingEdge(dut.clk)
+        # A job that does not want to may pick as well, if it has the turn.
+        valid = turn if ready and rng.random() < 0.9 else 0
+        offers = [{n: rng.getrandbits(w) for n, w in widths.items()} for _ in range(jobs)]
+        dut.pick_ready.value, dut.job_valid.value = 0, valid
         for name, width in widths.items():
-            value = sum((offers[job] or {}).get(name, 0) << width * job for job in range(jobs))
+            value = sum(offer[name] << width * job for job, offer in enumerate(offers))
             getattr(dut, f"job_{name}").value = value
         await FallingEdge(dut.clk)
-        offered = {job for job in range(jobs) if offers[job]}
-        assert int(dut.pick_valid.value) == int(bool(offered))
-        take = bool(offered) and not next(stall)
-        dut.pick_take.value = int(take)
-        await Timer(1, "ns")
-        picked = int(dut.pick_job.value)
-        if offered:
+        assert int(dut.pick_valid.value) == int(bool(valid))
+        if valid:
+            picked, picks = int(dut.pick_job.value), picks + 1
+            assert valid == 1 << picked
             assert {name: int(getattr(dut, f"pick_{name}").value) for name in widths} == offers[picked]
-        assert int(dut.job_take.value) == (1 << picked if take else 0)
-        for job in range(jobs):
-            if job not in offered or (take and job == picked):
-                in_front[job] = set()
-            elif take:
+            for job in wanted - {picked}:
                 assert picked not in in_front[job], f"job {job} was passed over"
                 in_front[job].add(picked)
-        if take:
-            offers[picked] = None
+            in_front[picked] = set()
+        for job in set(range(jobs)) - wanted:
+            in_front[job] = set()
         await RisingEdge(dut.clk)
+    assert picks > 50
 
 
 @pytest.mark.parametrize("jobs, job_bits", [(1, 1), (2, 1), (8, 3)])
@@ -248,6 +312,7 @@ def test_agg_turns(jobs, job_bits):
 # agg_status
 
 PAUSE = 1024  # least cycles between two answered refusals
+CHOICE = 4  # cycles from a change to a candidate
 
 
 class Statuses:
@@ -258,6 +323,9 @@ class Statuses:
         self.latest, self.told = {}, {}  # by port
         self.refused = -PAUSE
         self.picked = []  # "status" or "notice", in order of sending
+        self.settled = {"status": 0, "notice": 0}  # cycles since what could be picked of it changed
+        self.seen = {}
+        self.turns = 0  # picks while both kinds could be picked
 
     def add(self, kind, cycle, port, status, drop):
         """Adds an answer or a refusal; a job that ends in the same cycle drops it."""
@@ -280,18 +348,28 @@ class Statuses:
                 del kept[port]
 
     def check(self, port, shown, ready):
-        """Checks that the pick is eligible, and that statuses and the notice take turns; returns
-        which it is."""
+        """Checks that the pick is eligible; returns which it is."""
         can_send, can_tell = ({p for p in kept if ready >> p & 1} for kept in (self.latest, self.told))
         is_status = port in can_send and shown == self.latest[port]
         assert is_status or (port in can_tell and shown == self.told[port]), f"port {port}: {shown}"
-        kind = "status" if is_status else "notice"
-        assert not (can_send and can_tell and self.picked[-1:] == [kind]), "no turn was taken"
-        return kind
+        return "status" if is_status else "notice"
 
-    def take(self, kind, port):
-        del (self.latest if kind == "status" else self.told)[port]
-        self.picked.append(kind)
+    def settle(self, ready):
+        """Counts the cycles in which nothing changes, for each kind."""
+        for kind, kept in (("status", self.latest), ("notice", self.told)):
+            now = dict(kept), ready
+            self.settled[kind] = self.settled[kind] + 1 if self.seen.get(kind) == now else 0
+            self.seen[kind] = now
+
+    def due(self, ready):
+        """Returns the kinds of which a pick in this cycle must be: they could be picked for long. If
+        that is both, they take turns."""
+        kinds = {"status": self.latest, "notice": self.told}
+        can = [k for k, kept in kinds.items() if self.settled[k] >= CHOICE and any(ready >> p & 1 for p in kept)]
+        last = self.picked[-1] if self.picked else "notice"
+        others = [kind for kind in can if kind != last]
+        self.turns += len(can) == 2
+        return others or (list(kinds) if can else [])
 
 
 STATUS = ["port", "job", "epoch", "rank", "code", "vid", "mask"]
@@ -304,30 +382,42 @@ async def every_port_gets_its_latest_status(dut, stall):
     rng = random.Random(stall)
     stall = PATTERNS[stall]()
     ports, jobs = len(dut.ready), len(dut.drop)
-    for name in ("drop", "answer", "refuse", "notice", "ready", "pick_take"):
+    for name in ("drop", "answer", "refuse", "notice", "ready", "pick_ready"):
         getattr(dut, name).value = 0
     await start(dut)
-    statuses, often, cut_off = Statuses(jobs), 0.2, 0
-    for cycle in range(3000):
-        if cycle % 500 == 0:
-            often = rng.choice([0.05, 0.2, 0.6])
+    statuses, cut_off, ready, before = Statuses(jobs), 0, 0, None
+    for cycle in range(6000):
+        if cycle % 200 == 0:
+            often, drops, asks = rng.choice([0.05, 0.2, 0.6]), rng.choice([0, 0, 0.06]), rng.choice([0.2, 1])
         kind = rng.choice(["answer"] * 4 + ["refuse"] * 4 + ["notice"] * 2) if rng.random() < often else None
-        drop = rng.getrandbits(jobs) if rng.random() < 0.06 else 0
-        ready = rng.getrandbits(ports)
-        dut.drop.value, dut.ready.value = drop, ready
+        drop = rng.getrandbits(jobs) if rng.random() < drops else 0
+        asked = before is None and rng.random() < asks and not next(stall)
+        ready = ready if rng.random() < 0.9 else rng.getrandbits(ports)
+        dut.drop.value, dut.ready.value, dut.pick_ready.value = drop, ready, int(asked)
         drive = drive_notice if kind == "notice" else drive_status
         added = drive(dut, rng, kind)
         await FallingEdge(dut.clk)
-        can = any(ready >> p & 1 for p in (*statuses.latest, *statuses.told))
-        assert int(dut.pick_valid.value) == int(can)
-        take = can and not next(stall)
-        dut.pick_take.value = int(take)
-        if can:
-            at = int(dut.pick_port.value)
+        if int(dut.pick_valid.value):
+            # Decided in the last cycle: what was pending then
+            port = int(dut.pick_ports.value).bit_length() - 1
+            assert int(dut.pick_ports.value) == 1 << port
             shown = {n: int(getattr(dut, f"pick_{n}").value) for n in STATUS if n != "port"}
-            what = statuses.check(at, shown, ready)
-            if take:
-                statuses.take(what, at)
+            then, could, due = before
+            what = then.check(port, shown, could)
+            assert what in due or not due, "no turn was taken"
+            # It is not pending any more, unless it came anew in that cycle.
+            now = statuses.latest if what == "status" else statuses.told
+            old = then.latest if what == "status" else then.told
+            if now.get(port) is old[port]:
+                del now[port]
+            statuses.picked.append(what)
+        else:
+            assert before is None or not before[2], "nothing was picked"
+        before = None
+        statuses.settle(ready)
+        if asked:
+            before = Statuses(jobs), ready, statuses.due(ready)
+            before[0].latest, before[0].told = dict(statuses.latest), dict(statuses.told)
         if kind == "notice":
             cut_off += bool(statuses.told)
             statuses.told = added
@@ -337,6 +427,7 @@ async def every_port_gets_its_latest_status(dut, stall):
             statuses.add(kind, cycle, port, status, drop)
         await RisingEdge(dut.clk)
     assert statuses.picked.count("status") > 50 and statuses.picked.count("notice") > 10
+    assert statuses.turns > 5
     assert cut_off > 5 or ports == 1, "no notice replaced what was not sent of the last one"
 
 
@@ -384,61 +475,102 @@ def field(user, name):
     return user >> lsb & (1 << width) - 1
 
 
+PICK = ["job", "slot", "receivers", "replay"]  # of pick_*
+JOB = ["last", "number", "epoch", "chunk", "member"]  # of job_*, in the first cycle of label_valid
+LABEL = ["ports", "vid", "ecn", "nonfinite", "gen"]  # of result_*, two cycles later
+RANKS = ["mask", "receivers"]  # of result_*, RANKS_LATENCY cycles later
+STATUS_FIELDS = ["job", "epoch", "rank", "code", "vid", "mask"]
+
+
 class Egress:
-    """The surroundings of agg_egress: picks that come and go, and a cache that fills up."""
+    """The surroundings of agg_egress: picks, labels and ranks that come in their cycles, statuses,
+    and a cache that fills up."""
 
-    def __init__(self, dut, rng, idle):
-        self.dut, self.rng, self.idle = dut, rng, idle
-        self.result = self.status = None
-        self.expected = []  # received packets: kind, fields, beats
-        self.reads = []  # slot and beat of every read
-        self.sent = 0
+    def __init__(self, dut, rng, idle, often=0.5):
+        self.dut, self.rng, self.idle, self.often = dut, rng, idle, often
+        self.results, self.statuses = [], []  # picked, not seen as sent
+        self.cancelled = 0
+        self.reads, self.written = [], set()
+        self.forgotten = set()  # slots that were cleared: the cache's writer knows of no beat
+        self.label = None  # the result being labelled
+        self.age = 0
 
-    async def run(self, count):
-        dut = self.dut
-        while self.sent < count:
-            self.offer()
-            written = not next(self.idle)
-            dut.rd_written.value = int(written)
+    def drive(self, prefix, names):
+        """Drives random fields and returns them."""
+        fields = {}
+        for name in names:
+            handle = getattr(self.dut, f"{prefix}_{name}")
+            fields[name] = handle.value = self.rng.getrandbits(len(handle))
+        return fields
+
+    async def run(self, cycles):
+        dut, latency = self.dut, int(self.dut.RANKS_LATENCY.value)
+        asked, asked_status, query, ready, named = 0, 0, None, 0, set()
+        for _ in range(cycles):
+            dut.port_ready.value = self.rng.getrandbits(len(dut.port_ready))
+            dut.status_wants.value = int(self.rng.random() < 0.6 * self.often)
+            # Fields are right in one cycle only.
+            job, label, ranks = self.drive("job", JOB), {}, {}
+            if self.age < 2:
+                self.drive("result", LABEL)
+            elif self.age == 2:
+                label = self.drive("result", LABEL)
+            ranks = self.drive("result", RANKS)
+            if self.label is not None:
+                if self.age == 0:
+                    self.label |= {f"job_{n}": v for n, v in job.items()}
+                if label:
+                    self.label |= label
+                if self.age == 2 + latency:
+                    self.label |= {f"rank_{n}": v for n, v in ranks.items()}
+            shows = asked and ready and self.rng.random() < self.often
+            dut.pick_valid.value, dut.status_valid.value = int(shows), 0
+            pick = self.drive("pick", PICK)
+            if shows:
+                dut.pick_receivers.value = pick["receivers"] = ready & -ready
+            if asked_status and ready:
+                dut.status_valid.value, dut.status_ports.value = 1, ready & -ready
+                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": ready & -ready})
+            # The slot of a pick begins now and then in the cycle in which it is shown.
+            begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
+            dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
+            # A slot is cleared while its result is on its way out: all of it is written by then.
+            clears = sorted(named) if self.rng.random() < 0.05 else []
+            cleared = self.rng.choice(clears or [0])
+            dut.clear.value, dut.clear_slot.value = int(clears != []), cleared
+            if clears:
+                self.forgotten.add(cleared)
+                self.written |= {(cleared, b) for b in range(1 << len(dut.rd_beat))}
+            written = query is not None and (query in self.written or not next(self.idle))
+            if query is not None and query[0] in self.forgotten:
+                written = False
+            dut.query_written.value = int(written)
+            if written:
+                self.written.add(query)
             await FallingEdge(dut.clk)
             if int(dut.rd_en.value):
-                assert written
-                self.reads.append((int(dut.rd_slot.value), int(dut.rd_beat.value)))
-            if int(dut.result_take.value):
-                assert not int(dut.status_take.value)
-                self.expected.append(("result", self.result))
-                self.result = None
-                self.sent += 1
-            if int(dut.status_take.value):
-                self.expected.append(("status", self.status))
-                self.status = None
-                self.sent += 1
+                read = int(dut.rd_slot.value), int(dut.rd_beat.value)
+                assert read in self.written, f"{read} is not written"
+                self.reads.append(read)
+            # Before the first result, no query has a meaning.
+            known = dut.query_slot.value.is_resolvable and dut.query_beat.value.is_resolvable
+            query = (int(dut.query_slot.value), int(dut.query_beat.value)) if known else None
+            steps = [n for n in ("label", "prep", "send") if int(getattr(dut, f"{n}_valid").value)]
+            named = {int(getattr(dut, f"{n}_slot").value) for n in steps}
+            asked, asked_status = int(dut.pick_ready.value), int(dut.status_ready.value)
+            assert not (asked and asked_status)
+            ready = int(dut.ready.value)
             await RisingEdge(dut.clk)
-
-    def offer(self):
-        """Makes new offers where none are pending; a missing offer has random fields."""
-        if self.result is None and self.rng.random() < 0.4:
-            self.result = self.show("result", RESULT)
-        if self.status is None and self.rng.random() < 0.2:
-            self.status = self.show("status", STATUS)
-        for what, names, pick in (("result", RESULT, self.result), ("status", STATUS, self.status)):
-            getattr(self.dut, f"{what}_valid").value = int(pick is not None)
-            if pick is None:
-                self.show(what, names)
-
-    def show(self, what, names):
-        """Drives random fields of a result or a status, and returns them."""
-        handles = {name: getattr(self.dut, f"{what}_{name}") for name in names}
-        pick = {name: self.rng.getrandbits(len(handle)) for name, handle in handles.items()}
-        if what == "status":
-            pick["port"] %= len(self.dut.result_ports)
-        for name, handle in handles.items():
-            handle.value = pick[name]
-        return pick
-
-
-RESULT = ["slot", "last", "ports", "job", "epoch", "chunk", "vid", "ecn", "nonfinite", "partial", "mask", "receivers"]
-RESULT += ["replay"]
+            self.age += 1
+            if shows:
+                self.label, self.age = (None if begins else pick), 0
+                self.written = {w for w in self.written if w[0] != pick["slot"]} if begins else self.written
+                self.forgotten.discard(pick["slot"])
+                self.cancelled += begins
+                pick["receivers_to"] = pick["receivers"]
+                if not begins:
+                    self.results.append(pick)
+        dut.pick_valid.value = dut.status_valid.value = dut.status_wants.value = 0
 
 
 @cocotb.test(timeout_time=5, timeout_unit="ms")
@@ -447,138 +579,272 @@ async def packets_are_what_was_picked(dut, idle, stall):
     """Headers, beats and order match the picks; idle: cycles in which the cache lacks the next
     beat."""
     rng = random.Random(f"{idle} {stall}")
-    for name in ("result_valid", "status_valid", "rd_written"):
+    for name in ("pick_valid", "status_valid", "status_wants", "begun", "clear", "query_written", "port_ready"):
         getattr(dut, name).value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
     await start(dut)
     bench = Egress(dut, rng, PATTERNS[idle]())
-    await bench.run(40)
-    dut.result_valid.value = dut.status_valid.value = 0
-    dut.rd_written.value = 1
-    for kind, picked in bench.expected:
-        packet = await sink.packet()
-        check = check_result if kind == "result" else check_status
-        check(packet, picked)
-    wanted = [(p["slot"], b) for kind, p in bench.expected if kind == "result" for b in range(p["last"] + 1)]
-    assert bench.reads == wanted[: len(bench.reads)] and len(wanted) - len(bench.reads) <= 1 << len(dut.result_last)
-    kinds = [kind for kind, _ in bench.expected]
-    assert {"result", "status"} <= set(kinds)
+    await bench.run(1500)
+    bench.often = 0
+    await bench.run(400)
+    results, statuses = bench.results, bench.statuses
+    wanted, packet = [], []
+    for beat in list(sink.beats):
+        packet.append(beat)
+        if not beat["tlast"]:
+            continue
+        if field(beat["tuser"], "kind") == zwire.KIND_STATUS:
+            check_status(packet, statuses.pop(0))
+        else:
+            picked = results.pop(0)
+            check_result(packet, picked)
+            wanted += [(picked["slot"], b) for b in range(picked["job_last"] + 1)]
+        packet = []
+    assert bench.reads[: len(wanted)] == wanted and len(wanted) > 10
+    assert not results and not statuses and bench.cancelled > 0
 
 
 def check_result(packet, picked):
-    assert len(packet) == picked["last"] + 1 and len({b["tuser"] for b in packet}) == 1
-    assert all(b["tkeep"] == 15 and b["tdest"] == picked["ports"] for b in packet)
+    assert len(packet) == picked["job_last"] + 1 and len({b["tuser"] for b in packet}) == 1
+    assert all(b["tkeep"] == 15 and b["tdest"] == picked["receivers_to"] for b in packet)
     user = packet[0]["tuser"]
+    partial = bool(picked["job_member"] & ~picked["ports"])
     want = {
         "version": zwire.VERSION,
         "kind": zwire.KIND_REPLAY if picked["replay"] else zwire.KIND_RESULT,
-        "flags": picked["ecn"] | picked["nonfinite"] * zwire.FLAG_NONFINITE | picked["partial"] * zwire.FLAG_PARTIAL,
+        "flags": picked["ecn"] | picked["nonfinite"] * zwire.FLAG_NONFINITE | partial * zwire.FLAG_PARTIAL,
         "format": zwire.FORMAT_FP32,
         "rank": 0,
         "code": 0,
-        "length": picked["chunk"],
+        "length": picked["job_chunk"],
+        "job": picked["job_number"],
+        "epoch": picked["job_epoch"],
+        "vid": picked["vid"],
+        "mask": picked["rank_mask"],
+        "receivers": picked["rank_receivers"],
     }
-    want |= {name: picked[name] for name in ("job", "epoch", "vid", "mask", "receivers")}
     assert {n: field(user, n) for n in want} == want
 
 
 def check_status(packet, picked):
     (beat,) = packet
-    assert beat["tkeep"] == 0 and beat["tdest"] == 1 << picked["port"]
+    assert beat["tkeep"] == 0 and beat["tdest"] == picked["ports"]
     want = {"version": zwire.VERSION, "kind": zwire.KIND_STATUS, "flags": 0, "format": 0, "length": 0, "receivers": 0}
-    want |= {n: picked[n] for n in ("job", "epoch", "rank", "code", "vid", "mask")}
+    want |= {n: picked[n] for n in STATUS_FIELDS}
     assert {n: field(beat["tuser"], n) for n in want} == want
+
+
+async def saturate(dut, cycles, statuses):
+    """Picks a result of six beats for port 0, or a status for the last port, whenever one is asked
+    for and the port is ready; returns the sink."""
+    for name in ("status_valid", "begun", "begun_slot", "clear", "clear_slot", "pick_valid"):
+        getattr(dut, name).value = 0
+    for name in [f"pick_{n}" for n in PICK] + [f"job_{n}" for n in JOB] + [f"result_{n}" for n in LABEL + RANKS]:
+        getattr(dut, name).value = 0
+    for name in [f"status_{n}" for n in STATUS_FIELDS]:
+        getattr(dut, name).value = 0
+    dut.status_wants.value = int(statuses)
+    dut.query_written.value, dut.pick_receivers.value = 1, 1
+    dut.status_ports.value = 1 << len(dut.port_ready) - 1
+    dut.port_ready.value = (1 << len(dut.port_ready)) - 1
+    dut.job_last.value = 5
+    sink = StreamSink(dut, "m_axis")
+    await start(dut)
+    await saturated(dut, cycles)
+    return sink
+
+
+async def saturated(dut, cycles, begun=True):
+    """Runs some cycles; begun: the first beat of a result is written as well."""
+    asked = asked_status = 0
+    for _ in range(cycles):
+        dut.pick_valid.value, dut.status_valid.value = asked, asked_status
+        dut.query_written.value = int(begun or int(dut.query_beat.value) != 0)
+        await FallingEdge(dut.clk)
+        ready = int(dut.ready.value)
+        asked = ready & int(dut.pick_ready.value)
+        asked_status = ready >> len(dut.ready) - 1 & int(dut.status_ready.value)
+        await RisingEdge(dut.clk)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def packets_follow_without_a_bubble(dut):
+    """Results of six beats for one port follow one another."""
+    sink = await saturate(dut, 120, statuses=False)
+    assert sink.taken_at[60] - sink.taken_at[10] == 50, "a bubble"
+
+
+def kinds(beats):
+    return [field(b["tuser"], "kind") for b in beats if b["tlast"]]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def nothing_starves(dut):
-    """Endless statuses and results take turns; packets follow one another without a bubble."""
-    for handle in [getattr(dut, f"result_{n}") for n in RESULT] + [getattr(dut, f"status_{n}") for n in STATUS]:
-        handle.value = 0
-    dut.result_valid.value = dut.status_valid.value = dut.rd_written.value = 1
-    sink = StreamSink(dut, "m_axis")
-    await start(dut)
-    await ClockCycles(dut.clk, 30)
-    kinds = [field(b["tuser"], "kind") for b in sink.beats[1:21]]
-    assert kinds[::2] != kinds[1::2] and len(set(kinds[::2])) == len(set(kinds[1::2])) == 1
-    assert sink.taken_at[20] - sink.taken_at[0] == 20, "a bubble"
+    """Endless statuses and results take turns, without a bubble if they are for different ports.
+    Statuses go on while a prepared result is not written, and take turns again once it is."""
+    sink = await saturate(dut, 200, statuses=True)
+    sent = kinds(sink.beats[20:])
+    if len(dut.port_ready) > 1:
+        assert sink.taken_at[120] - sink.taken_at[20] == 100, "a bubble"
+    assert sent[::2] != sent[1::2] and len(set(sent[::2])) == len(set(sent[1::2])) == 1
+    await saturated(dut, 20, begun=False)
+    before = len(sink.beats)
+    await saturated(dut, 80, begun=False)
+    assert set(kinds(sink.beats[before:])) == {zwire.KIND_STATUS} and len(sink.beats) - before >= 80 // 6
+    before = len(sink.beats)
+    await saturated(dut, 200)
+    sent = kinds(sink.beats[before + 2 :])
+    assert sent[::2] != sent[1::2] and len(set(sent[::2])) == len(set(sent[1::2])) == 1
 
 
-@pytest.mark.parametrize("ports, port_bits, slot_bits, index_bits", [(1, 1, 1, 1), (5, 3, 3, 2)])
-def test_agg_egress(ports, port_bits, slot_bits, index_bits):
+@pytest.mark.parametrize("ports, slot_bits, index_bits, latency", [(1, 1, 3, 1), (5, 3, 3, 2)])
+def test_agg_egress(ports, slot_bits, index_bits, latency):
     run(
         "agg_egress",
         parameters={
             "PORTS": ports,
-            "PORT_BITS": port_bits,
+            "JOB_BITS": 2,
             "SLOT_BITS": slot_bits,
             "INDEX_BITS": index_bits,
             "KEEP_BITS": 4,
+            "RANKS_LATENCY": latency,
         },
         testcase=[f"packets_are_what_was_picked/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["nothing_starves"],
+        + ["packets_follow_without_a_bubble", "nothing_starves"],
     )
 
 
 # agg_port_queue
 
 
+class Announced:
+    """As in the core: announces packets while ready is high, and sends their beats in order, each
+    packet some cycles after its announcement."""
+
+    def __init__(self, dut, rng, idle):
+        self.dut, self.rng, self.idle = dut, rng, idle
+        self.largest = int(dut.BEATS.value)
+        self.packets = []  # announced: the cycle in which the first beat may come, and the beats
+        self.left = []  # beats of the packet that arrives
+        self.expected = []
+        self.announced = self.most = 0
+
+    async def run(self, count):
+        dut, cycle = self.dut, 0
+        while self.announced < count or self.packets or self.left:
+            # In the cycle of a start, ready may be sampled for the next one already.
+            start = int(dut.ready.value) and self.announced < count and not next(self.idle)
+            dut.start.value = int(start)
+            if not self.left and self.packets and self.packets[0][0] <= cycle:
+                self.left = self.packets.pop(0)[1]
+            self.drive(self.left.pop(0) if self.left and self.rng.random() < 0.95 else None)
+            if start:
+                self.announced += 1
+                self.packets.append((cycle + self.rng.randint(1, 6), self.packet()))
+            self.most = max(self.most, len(self.packets))
+            await RisingEdge(dut.clk)
+            await FallingEdge(dut.clk)
+            cycle += 1
+        dut.start.value = 0
+        self.drive(None)
+
+    def packet(self):
+        """Returns the beats of a packet, of any size."""
+        rng = self.rng
+        payload = rng.random() < 0.8
+        count = rng.choice([1, self.largest, rng.randint(1, self.largest)]) if payload else 1
+        user = rng.getrandbits(8)
+        beats = []
+        for i in range(count):
+            beat = {"tdata": rng.getrandbits(32), "tuser": user, "tlast": int(i == count - 1)}
+            beats.append((payload, beat))
+            zero = {} if payload else {"tdata": 0}
+            self.expected.append(beat | {"tkeep": 15 if payload else 0} | zero)
+        return beats
+
+    def drive(self, item):
+        dut = self.dut
+        dut.s_axis_tvalid.value = int(item is not None)
+        payload, beat = item or (self.rng.random() < 0.5, {})
+        for name in ("tdata", "tuser", "tlast"):
+            handle = getattr(dut, f"s_axis_{name}")
+            handle.value = beat.get(name, self.rng.getrandbits(len(handle)))
+        dut.s_axis_tpayload.value = int(payload)
+
+
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
-async def a_packet_that_was_begun_has_room(dut, idle, stall):
-    """Packets begun while ready is high come out whole and in order, whatever the receiver does."""
-    rng = random.Random(f"{idle} {stall}")
-    idle = PATTERNS[idle]()
-    most = int(dut.BEATS.value)
-    dut.s_axis_tvalid.value = 0
+async def an_announced_packet_has_room(dut, idle, stall):
+    """Packets announced while ready is high come out whole and in order, with their headers,
+    whatever the receiver does. Lanes without payload are zero."""
+    dut.s_axis_tvalid.value = dut.start.value = 0
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    zeros = cocotb.start_soon(check_empty_lanes(dut))
     await start(dut)
-    sent, left, ready = [], [], False
-    while len(sent) < 200 or left:
-        # As in the core: a packet begun while ready is high arrives from the next cycle, a beat per
-        # cycle.
-        if not left and ready and not next(idle):
-            payload = rng.random() < 0.8
-            count = rng.choice([1, most]) if payload else 1
-            left = [(payload, i == count - 1) for i in range(count)]
-        dut.s_axis_tvalid.value = int(bool(left))
-        if left:
-            payload, last = left.pop(0)
-            beat = {"tdata": rng.getrandbits(32), "tuser": rng.getrandbits(8), "tlast": int(last)}
-            for name, value in beat.items():
-                getattr(dut, f"s_axis_{name}").value = value
-            dut.s_axis_tpayload.value = int(payload)
-            sent.append(beat | {"tkeep": 15 if payload else 0, "tdata": beat["tdata"] if payload else 0})
+    await FallingEdge(dut.clk)
+    bench = Announced(dut, random.Random(f"{idle} {stall}"), PATTERNS[idle]())
+    await bench.run(200)
+    assert await sink.take(len(bench.expected)) == bench.expected
+    assert bench.most > 1 or idle != "never", "no packet was announced before its predecessor came"
+    zeros.cancel()
+
+
+async def check_empty_lanes(dut):
+    """Checks tdata of beats without payload, which the sink does not look at."""
+    while True:
         await FallingEdge(dut.clk)
-        ready = bool(int(dut.ready.value))
-        await RisingEdge(dut.clk)
-    dut.s_axis_tvalid.value = 0
-    assert await sink.take(len(sent)) == sent
+        if dut.m_axis_tvalid.value == 1 and dut.m_axis_tkeep.value == 0:
+            assert dut.m_axis_tdata.value == 0
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
-async def an_empty_queue_lets_a_beat_through(dut):
-    """An empty queue passes a beat in the same cycle, without latency."""
-    dut.s_axis_tvalid.value = 0
-    dut.m_axis_tready.value = 1
+@cocotb.parametrize(size=["one", "largest"])
+async def packets_follow_without_a_bubble(dut, size):
+    """A packet is announced as soon as its beats can follow its predecessor's, six cycles before
+    the first of them: a beat per cycle, each two cycles after it came."""
+    beats = int(dut.BEATS.value) if size == "largest" else 1
+    dut.s_axis_tvalid.value = dut.start.value = 0
+    dut.s_axis_tpayload.value = 1
+    sink = StreamSink(dut, "m_axis")
     await start(dut)
     await FallingEdge(dut.clk)
-    assert int(dut.m_axis_tvalid.value) == 0
-    dut.s_axis_tvalid.value, dut.s_axis_tdata.value, dut.s_axis_tlast.value = 1, 0x1234, 1
-    dut.s_axis_tuser.value, dut.s_axis_tpayload.value = 5, 1
-    await Timer(1, "ns")
-    assert (int(dut.m_axis_tvalid.value), int(dut.m_axis_tdata.value)) == (1, 0x1234)
-    await RisingEdge(dut.clk)
-    dut.s_axis_tvalid.value = 0
-    await FallingEdge(dut.clk)
-    assert int(dut.m_axis_tvalid.value) == 0
+    await ClockCycles(dut.clk, 2)
+    came = []
+    for cycle in range(40 * beats):
+        await FallingEdge(dut.clk)
+        begins = cycle % beats == 0
+        assert dut.ready.value == 1 or not begins, f"not ready in cycle {cycle}"
+        dut.start.value = int(begins)
+        number = cycle - 6
+        dut.s_axis_tvalid.value = int(number >= 0)
+        dut.s_axis_tdata.value = max(number, 0)
+        dut.s_axis_tuser.value = max(number, 0) // beats % 256
+        dut.s_axis_tlast.value = int(number % beats == beats - 1)
+        if number >= 0:
+            came.append(number)
+            if number > 1:
+                assert (dut.m_axis_tvalid.value, dut.m_axis_tdata.value) == (1, number - 2)
+        await RisingEdge(dut.clk)
+    dut.start.value = dut.s_axis_tvalid.value = 0
+    taken = await sink.take(len(came))
+    assert [(b["tdata"], b["tuser"]) for b in taken] == [(n, n // beats % 256) for n in came]
+    assert sink.taken_at[len(came) - 1] - sink.taken_at[0] == len(came) - 1
 
 
-@pytest.mark.parametrize("beats, depth_bits", [(1, 3), (4, 3), (5, 4)])
+@pytest.mark.parametrize("beats, depth_bits", [(1, 4), (4, 6), (5, 7)])
 def test_agg_port_queue(beats, depth_bits):
     run(
         "agg_port_queue",
-        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": beats, "DEPTH_BITS": depth_bits},
-        testcase=[f"a_packet_that_was_begun_has_room/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-        + ["an_empty_queue_lets_a_beat_through"],
+        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": beats, "DEPTH_BITS": depth_bits, "PACKET_BITS": 4},
+        testcase=[f"an_announced_packet_has_room/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
+        + [f"packets_follow_without_a_bubble/size={s}" for s in ("one", "largest")],
+    )
+
+
+def test_agg_port_queue_when_tight():
+    """Room for two of the largest packets, or four of any size."""
+    run(
+        "agg_port_queue",
+        parameters={"BEAT_BITS": 32, "USER_BITS": 8, "BEATS": 4, "DEPTH_BITS": 3, "PACKET_BITS": 2},
+        testcase=[f"an_announced_packet_has_room/idle={i}/stall={s}" for i in ("never", "bursts") for s in PATTERNS],
     )

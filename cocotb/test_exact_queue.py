@@ -19,9 +19,9 @@ SHAPES = {
 }
 SHAPE = os.environ.get("QUEUE_SHAPE", "some")
 LANES, PORTS, SLOT_BITS, INDEX_BITS, DEPTH_BITS, LANE_LATENCY, PAUSE = SHAPES[SHAPE]
-LIMIT = (1 << DEPTH_BITS) - LANE_LATENCY - 2
+LIMIT = (1 << DEPTH_BITS) - LANE_LATENCY - 3
 UNIT_LATENCY, UNIT_GAP, UNIT_SPACING = 33, 33, 3  # as documented in agg_exact_unit
-ELEMENT_CYCLES = 3 * PORTS + LANE_LATENCY + PAUSE + 3
+ELEMENT_CYCLES = 3 * PORTS + LANE_LATENCY + PAUSE + 4
 ALL_LANES, ALL_PORTS = (1 << LANES) - 1, (1 << PORTS) - 1
 
 
@@ -38,6 +38,7 @@ class Around:
     def reset(self):
         self.cycle = self.new = 0
         self.entered = {}  # by cycle: the lanes' input
+        self.asked = None  # the read decided one cycle ago: (beat, again)
         self.read = None  # the memories' output in this cycle: (beat, again)
         self.undecided = {}  # by beat: lanes undecided after one pass
         self.written = {}  # by beat: lanes in the cache
@@ -118,8 +119,8 @@ class Around:
             assert ports == self.member and not write
         elif write:
             assert ports == 0
-            assert self.cycle <= self.result_at + 3, "a result waits"
-            self.met += self.cycle == self.result_at + 3
+            assert self.cycle <= self.result_at + 4, "a result waits"
+            self.met += self.cycle == self.result_at + 4
         else:
             assert ports.bit_count() <= 1 and not ports & ~self.member
         self.entered[self.cycle] = {
@@ -165,18 +166,18 @@ class Around:
     def read_memories(self, chance, undecided):
         """Reads the beat requested again; otherwise perhaps a new beat, unless stopped."""
         dut = self.dut
-        self.read = None
+        self.read, self.asked = self.asked, None
         if number(dut.again_valid):
             place = number(dut.again_slot), number(dut.again_beat)
             (beat,) = [b for b in self.unfinished if self.place(b) == place]
-            self.read = (beat, True)
+            self.asked = (beat, True)
         elif number(dut.stop):
             self.held_up += 1
         elif self.rng.random() < chance and self.new - (1 << SLOT_BITS + INDEX_BITS) not in self.unfinished:
             lanes = self.rng.getrandbits(LANES) if undecided < 0 else undecided
             self.undecided[self.new], self.written[self.new] = lanes, 0
             self.unfinished.add(self.new)
-            self.read = (self.new, False)
+            self.asked = (self.new, False)
             self.new += 1
 
 
@@ -231,7 +232,7 @@ async def a_full_queue_loses_nothing(dut):
     await start(dut)
     places = 1 << DEPTH_BITS
     came = set()
-    for moment in range(LANE_LATENCY + 4, LANE_LATENCY + 4 + ELEMENT_CYCLES):
+    for moment in range(LANE_LATENCY + 5, LANE_LATENCY + 5 + ELEMENT_CYCLES):
         await around.step(1, ALL_LANES)
         for _ in range(moment):
             await around.step()
@@ -272,7 +273,7 @@ async def a_reset_leaves_nothing_behind(dut):
 def test_exact_queue(shape):
     names = ["LANES", "PORTS", "SLOT_BITS", "INDEX_BITS", "DEPTH_BITS", "LANE_LATENCY", "PAUSE"]
     parameters = dict(zip(names, SHAPES[shape]))
-    parameters["LIMIT"] = (1 << parameters["DEPTH_BITS"]) - parameters["LANE_LATENCY"] - 2
+    parameters["LIMIT"] = (1 << parameters["DEPTH_BITS"]) - parameters["LANE_LATENCY"] - 3
     tests = [f"every_beat_becomes_whole_once/seldom={s}" for s in (0, 0.5, 0.97)]
     tests += ["elements_follow_one_another_as_said", "a_reset_leaves_nothing_behind"]
     if parameters["LANES"] > 1:  # a single-lane beat finishes before the queue fills

@@ -147,7 +147,7 @@ def exact_sum(a, b, exp, frac, infinity=True):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def agrees_with_exact_sums(dut):
     """All pairs of a tiny format."""
-    exp, frac, infinity = (int(os.environ[name]) for name in ("EXP", "FRAC", "INFINITY"))
+    exp, frac, infinity = (int(os.environ[name]) for name in ("EXP", "FRAC", "INFINITIES"))
     width = 1 + exp + frac
     await start(dut)
     pairs = [(a, b) for a in range(1 << width) for b in range(1 << width)]
@@ -164,7 +164,7 @@ async def agrees_with_exact_sums(dut):
 
 @pytest.mark.parametrize("exp, frac, infinity", [(3, 2, 1), (2, 4, 1), (4, 2, 1), (3, 2, 0), (2, 4, 0)])
 def test_fp_add_tiny(exp, frac, infinity):
-    parameters = {"EXP": exp, "FRAC": frac, "INFINITY": infinity}
+    parameters = {"EXP": exp, "FRAC": frac, "INFINITIES": infinity}
     env = {name: str(value) for name, value in parameters.items()}
     run("agg_fp_add", parameters=parameters, testcase=["agrees_with_exact_sums"], env=env)
 

@@ -61,7 +61,7 @@ async def replaces_nans_alone(dut):
 @pytest.mark.parametrize("name", FLOATS)
 def test_agg_fp_canon(name):
     fmt = Format(name)
-    parameters = {**shape(fmt), "INFINITY": int(fmt.infinity)}
+    parameters = {**shape(fmt), "INFINITIES": int(fmt.infinity)}
     run("agg_fp_canon", parameters=parameters, testcase=["replaces_nans_alone"], env={"FORMAT": name})
 
 
@@ -87,7 +87,7 @@ async def finds_infinities_and_nans(dut):
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_agg_fp_nonfinite(name, lanes):
     fmt = Format(name)
-    parameters = {"LANES": lanes, **shape(fmt), "INFINITY": int(fmt.infinity)}
+    parameters = {"LANES": lanes, **shape(fmt), "INFINITIES": int(fmt.infinity)}
     run("agg_fp_nonfinite", parameters=parameters, testcase=["finds_infinities_and_nans"], env={"FORMAT": name})
 
 
@@ -130,7 +130,7 @@ def test_agg_fp_over(name, operands, latency):
     run(
         "agg_fp_over",
         sources=[leaf(name) for name in ("agg_fp_over", "agg_fp_nonfinite", "agg_delay")],
-        parameters={"OPERANDS": operands, "LATENCY": latency, **shape(fmt), "INFINITY": int(fmt.infinity)},
+        parameters={"OPERANDS": operands, "LATENCY": latency, **shape(fmt), "INFINITIES": int(fmt.infinity)},
         testcase=["blames_no_sum_of_infinities"],
         env={"FORMAT": name},
     )
@@ -172,7 +172,7 @@ PAIRS += [(small, large) for small in ("fp8e5m2", "fp8e4m3") for large in ("bf16
 def test_agg_fp_widen(narrow, wide):
     parameters = {
         **shape(Format(narrow)),
-        "INFINITY": int(Format(narrow).infinity),
+        "INFINITIES": int(Format(narrow).infinity),
         **shape(Format(wide), "TO_"),
     }
     env = {"FORMAT": narrow, "RESULT": wide}

@@ -5,6 +5,7 @@ from binascii import crc_hqx
 
 import cocotb
 import pytest
+from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import model
@@ -41,7 +42,8 @@ async def fifo_keeps_what_is_not_committed(dut, idle):
     dut.take.value = dut.commit.value = dut.rewind.value = 0
     source = StreamSource(dut, "s_axis", PATTERNS[idle]())
     await start(dut)
-    data = rng.randbytes(1500)
+    sync = zwire.SYNC.to_bytes(4, "little")
+    data = bytes(rng.choice([rng.randrange(256), *sync]) for _ in range(1500))
     sent = 0
     while sent < len(data):
         word = data[sent : sent + rng.randint(1, width)]
@@ -49,12 +51,17 @@ async def fifo_keeps_what_is_not_committed(dut, idle):
         sent += len(word)
     base = read = rewinds = 0
     while base < len(data):
-        # Count and window depend only on registers: decide in the middle of the cycle.
+        # The window depends only on registers: decide in the middle of the cycle.
         await FallingEdge(dut.clk)
-        count = int(dut.count.value)
+        valid = int(dut.valid.value)
+        count = valid.bit_length()
+        assert valid == (1 << count) - 1
         bits = str(dut.window.value)[::-1]
         for i in range(count):
             assert int(bits[8 * i : 8 * i + 8][::-1], 2) == data[read + i]
+        sync_bytes = int(dut.sync_bytes.value)
+        for i in range(4):
+            assert sync_bytes >> i & 1 == (i < count and data[read + i] == sync[i])
         rewind = base < read and rng.random() < 0.05
         # Without a commit the FIFO fills up and stalls; the limit here is lower.
         commit = not rewind and (rng.random() < 0.4 or read - base > 24)
@@ -80,25 +87,29 @@ def test_agg_byte_fifo(link, window):
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def routes_by_rank(dut):
-    """agg_route: to the job's member with that rank, else to port 0; ready is that port's."""
+    """agg_route: dest is the job's member with that rank, else port 0; ready is that of tdest."""
     rng = random.Random(2)
     ports, jobs = len(dut.m_axis_tvalid), int(dut.JOBS.value)
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    await FallingEdge(dut.clk)
     for _ in range(400 if ports < 64 else 3000):  # hit each port in each job
         members = [rng.randrange(1 << ports) for _ in range(jobs)]
         maps = [ranks_of(rng, member, ports) for member in members]
         job = rng.randrange(256)
         member, ranks = members[job % jobs], maps[job % jobs]
         rank = rng.choice([*ranks, rng.randrange(256)])
-        ready, valid = rng.randrange(1 << ports), rng.randrange(2)
+        port, ready, valid = rng.randrange(ports), rng.randrange(1 << ports), rng.randrange(2)
         dut.member.value = sum(member << ports * j for j, member in enumerate(members))
         dut.rank_of_port.value = int.from_bytes(bytes(sum(maps, [])), "little")
         dut.job.value, dut.rank.value = job, rank
+        dut.s_axis_tdest.value = 1 << port
         dut.s_axis_tvalid.value = valid
         dut.m_axis_tready.value = ready
-        await Timer(1, "ns")
+        await FallingEdge(dut.clk)
         want = next((p for p in range(ports) if member >> p & 1 and ranks[p] == rank), 0)
-        assert int(dut.m_axis_tvalid.value) == valid << want
-        assert int(dut.s_axis_tready.value) == ready >> want & 1
+        assert int(dut.dest.value) == 1 << want
+        assert int(dut.m_axis_tvalid.value) == valid << port
+        assert int(dut.s_axis_tready.value) == ready >> port & 1
 
 
 def ranks_of(rng, member, ports):
@@ -117,7 +128,7 @@ def test_agg_route(ports, jobs, job_bits):
 async def carries_accesses_and_replies(dut, idle, stall):
     """agg_register_link: forwards accesses in order; each reply precedes the next access."""
     rng = random.Random(f"{idle} {stall}")
-    dut.hold.value = 0
+    dut.hold.value = dut.link_down.value = 0
     fields = ("write", "addr", "tag", "wdata")
     accesses = StreamSource(dut, "s_register", PATTERNS[idle](), fields, "valid", "ready")
     core = StreamSink(dut, "m_reg", PATTERNS[stall](), ("write", "addr", "wdata"), "valid", "ready")
@@ -155,7 +166,7 @@ async def carries_accesses_and_replies(dut, idle, stall):
 async def loses_no_reply(dut):
     """agg_register_link: no access begins during hold or before a reply has left; reset drops
     it."""
-    dut.hold.value = 1
+    dut.hold.value, dut.link_down.value = 1, 0
     fields = ("write", "addr", "tag", "wdata")
     accesses = StreamSource(dut, "s_register", None, fields, "valid", "ready")
     answers = StreamSource(dut, "s_reg", None, ("code", "value"), "valid", "ready")
@@ -181,11 +192,49 @@ async def loses_no_reply(dut):
     assert not int(dut.m_reply_valid.value)
 
 
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def no_reply_reaches_the_next_host(dut):
+    """agg_register_link: the link falls at any moment of an access. The core, which may take longer
+    than the link is down, is answered for every access that it accepted; the host is not."""
+    dut.hold.value = dut.link_down.value = 0
+    fields = ("write", "addr", "tag", "wdata")
+    core = StreamSink(dut, "m_reg", None, ("write", "addr", "wdata"), "valid", "ready")
+    answers = StreamSource(dut, "s_reg", None, ("code", "value"), "valid", "ready")
+    replies = StreamSink(dut, "m_reply", None, ("header",), "valid", "ready")
+    for signal in fields:
+        getattr(dut, f"s_register_{signal}").value = 0
+    dut.s_register_valid.value = 0
+    await start(dut)
+    late = set()
+    for moment in range(12):
+        for host in ("last", "next"):
+            dut.s_register_valid.value, dut.s_register_tag.value = 1, 2 * moment + (host == "next")
+            for cycle in range(40):
+                dut.link_down.value = down = int(host == "last" and cycle >= moment and cycle < moment + 2)
+                if core.beats and cycle >= 8:
+                    core.beats.clear()
+                    answers.put({"value": 2 * moment + (host == "next")})
+                await FallingEdge(dut.clk)
+                taken = int(dut.s_register_ready.value)
+                late |= {moment} if int(dut.s_reg_valid.value) and not taken else set()
+                await RisingEdge(dut.clk)
+                if taken or down:
+                    dut.s_register_valid.value = 0
+            assert not answers.queue and not core.beats
+        headers = [model.unpack(beat["header"].to_bytes(22, "little")) for beat in replies.beats]
+        replies.beats.clear()
+        last = [header for header in headers if header["length"] == 2 * moment]
+        assert headers[len(last) :] == headers[-1:] and len(last) <= 1
+        assert (headers[-1]["length"], headers[-1]["mask"]) == (2 * moment + 1,) * 2
+    assert late, "no answer came after its host"
+
+
 def test_agg_register_link():
     patterns = [f"/idle={idle}/stall={stall}" for idle in PATTERNS for stall in PATTERNS]
     run(
         "agg_register_link",
-        testcase=[f"carries_accesses_and_replies{p}" for p in patterns] + ["loses_no_reply"],
+        testcase=[f"carries_accesses_and_replies{p}" for p in patterns]
+        + ["loses_no_reply", "no_reply_reaches_the_next_host"],
     )
 
 

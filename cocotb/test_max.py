@@ -66,7 +66,7 @@ async def compare(dut, pairs, want):
 
 
 def shape_of(dut):
-    return Shape(int(dut.EXP.value), int(dut.FRAC.value), int(dut.INFINITY.value))
+    return Shape(int(dut.EXP.value), int(dut.FRAC.value), int(dut.INFINITIES.value))
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -95,12 +95,12 @@ async def hostile_pairs(dut):
 
 @pytest.mark.parametrize("exp, frac, infinity", [(2, 2, 1), (2, 2, 0), (3, 3, 1), (4, 3, 0), (5, 2, 1)])
 def test_agg_fp_max_tiny(exp, frac, infinity):
-    run("agg_fp_max", parameters={"EXP": exp, "FRAC": frac, "INFINITY": infinity}, testcase=["every_pair"])
+    run("agg_fp_max", parameters={"EXP": exp, "FRAC": frac, "INFINITIES": infinity}, testcase=["every_pair"])
 
 
 @pytest.mark.parametrize("exp, frac", [(8, 23), (8, 7), (5, 10)])
 def test_agg_fp_max(exp, frac):
-    run("agg_fp_max", parameters={"EXP": exp, "FRAC": frac, "INFINITY": 1}, testcase=["hostile_pairs"])
+    run("agg_fp_max", parameters={"EXP": exp, "FRAC": frac, "INFINITIES": 1}, testcase=["hostile_pairs"])
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -25,7 +25,7 @@ CARDS = {
 
 @pytest.mark.parametrize("card", CARDS)
 def test_top_bare(card):
-    run_card(f"bare_{card}", [*CARDS[card], "-shell", "none"])
+    run_card(f"bare_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -32,7 +32,7 @@ CARDS = {
     "bf16_fp32_exact": ["-lanes", 1, "-workers", 3, "-format", "bf16", "-result", "fp32", "-sum", "exact"],
     "one_worker": ["-lanes", 1, "-workers", 1, "-format", "fp8e5m2", "-result", "bf16", "-sum", "fused"],
 }
-SHELLS = {"none": [], "stream": ["-link", 64]}
+SHELLS = {"none": ["-registers", "bus"], "stream": ["-link", 64]}
 
 
 @pytest.mark.parametrize("card", CARDS)

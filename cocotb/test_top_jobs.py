@@ -19,8 +19,8 @@ from traffic import TOKEN, Traffic, data_header, elements
 from workers import Reduction, deliver
 
 CARDS = {
-    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none"],
-    "four": ["-jobs", 4, "-lanes", 1, "-workers", 4, "-chunk", 2, "-window", 4, "-sum", "exact", "-shell", "none"],
+    "two": ["-jobs", 2, "-lanes", 2, "-workers", 3, "-chunk", 8, "-window", 4, "-shell", "none", "-registers", "bus"],
+    "four": ["-jobs", 4, "-lanes", 1, "-workers", 4, "-chunk", 2, "-window", 4, "-sum", "exact", "-shell", "none", "-registers", "bus"],
     "two_link": ["-jobs", 2, "-lanes", 1, "-workers", 3, "-chunk", 6, "-window", 2, "-shell", "stream"],
     "four_link": ["-jobs", 4, "-lanes", 2, "-workers", 4, "-chunk", 8, "-window", 4, "-link", 64, "-shell", "stream"],
 }

@@ -30,7 +30,7 @@ CARDS = {
 
 @pytest.mark.parametrize("card", CARDS)
 def test_top_overlap(card):
-    run_card(f"overlap_{card}", [*CARDS[card], "-shell", "none"])
+    run_card(f"overlap_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -64,6 +64,7 @@ async def check_counters(card, reduction):
     }
     for name in ("bad_version", "bad_kind", "bad_job", "bad_epoch", "bad_rank", "bad_format", "bad_length"):
         expected[name] = 0
+    assert card.judged[model.STORED] == expected["stored"] and not card.judged[model.FLUSHED]
     for name, value in expected.items():
         header = {"kind": zwire.KIND_REGREAD, "vid": model.address_of(name), "length": 0}
         reply = await card.register(header)

@@ -14,20 +14,23 @@ from traffic import Contributions, data_header
 
 EPOCH = 0xBEEF
 CHUNKS = 40
+QUEUE = 2  # cycles that a port's queue adds to the latency of the core
+CORE = 15  # cycles that the core adds to the latency of a sum that takes long
 
-# Cards with as many beats per chunk as ports, and a window that covers the round trip: these cards
-# sustain a beat per cycle.
+# Cards with two beats per chunk for each port, at least as many as a result takes to start, and a
+# window that covers the round trip: these cards sustain a beat per cycle.
 CARDS = {
-    "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 16, "-window", 8],
-    "one_port": ["-lanes", 1, "-workers", 1, "-chunk", 4, "-window", 16],
+    "three_ports": ["-lanes", 2, "-workers", 3, "-chunk", 16, "-window", 16],
+    "one_port": ["-lanes", 1, "-workers", 1, "-chunk", 6, "-window", 16],
+    "odd": ["-lanes", 1, "-workers", 1, "-chunk", 7, "-window", 16],
     "fused": ["-lanes", 4, "-workers", 4, "-chunk", 32, "-window", 8, "-format", "bf16", "-sum", "fused"],
-    "six_ports": ["-lanes", 1, "-workers", 6, "-chunk", 8, "-window", 16],
+    "six_ports": ["-lanes", 1, "-workers", 6, "-chunk", 12, "-window", 16],
 }
 
 
 @pytest.mark.parametrize("card", CARDS)
 def test_top_rate(card):
-    run_card(f"rate_{card}", [*CARDS[card], "-shell", "none"])
+    run_card(f"rate_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 
 
 class Bench(BareCard):
@@ -37,6 +40,8 @@ class Bench(BareCard):
         super().__init__(dut)
         self.data = Contributions(self, random.Random(1), CHUNKS)
         self.beats = self.manifest["beats"]
+        # Results are picked in every second cycle. A short sum waits for it, or not.
+        self.jitter = int(self.latency > self.manifest["sum_latency"] + CORE)
         self.strobes = []  # cycles in which a beat entered the trees
 
     async def reset(self):
@@ -72,26 +77,31 @@ class Bench(BareCard):
             assert header["flags"] == self.data.flags(header["vid"])
 
 
-def without_bubble(cycles, count):
-    """Returns whether there are count cycles, all consecutive."""
-    return len(cycles) == count and cycles[-1] - cycles[0] == count - 1
+def without_bubble(cycles, count, jitter=0):
+    """Returns whether there are count cycles, all consecutive except for jitter cycles."""
+    return len(cycles) == count and cycles[-1] - cycles[0] <= count - 1 + jitter
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_latency_is_the_manifests(dut):
-    """From the last beat in to the first beat out, whichever port comes last."""
+    """From the last beat in to the first beat out, whichever port comes last, in odd and even
+    cycles."""
     card = Bench(dut)
     await card.reset()
-    for vid, last in enumerate(range(card.ports)):
+    seen = set()
+    for vid in range(2 * card.ports):
+        last = vid // 2
         for port in [p for p in range(card.ports) if p != last] + [last]:
-            await ClockCycles(dut.clk, 50)
+            await ClockCycles(dut.clk, 50 + (card.cycle + vid) % 2)
             card.send_chunk(port, vid)
         await card.quiet()
         for sink in card.sinks:
             waited = sink.taken_at[-card.beats] - card.sources[last].accepted_at[-1]
-            assert waited == card.latency, f"{waited} cycles, the manifest says {card.latency}"
+            seen.add(waited - QUEUE)
+    assert seen == set(range(card.latency - card.jitter, card.latency + 1)), f"{seen} cycles, the manifest says {card.latency}"
     assert await card.read("LATENCY") == card.latency
-    assert card.latency <= card.manifest["sum_latency"] + 8
+    assert card.latency <= max(card.manifest["sum_latency"] + CORE, 23)
+    assert card.manifest["throughput"]["chunk_cycles"] == card.beats
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -107,7 +117,7 @@ async def chunks_follow_without_a_bubble(dut):
     count = CHUNKS * card.beats
     for port in range(card.ports):
         assert without_bubble(card.sources[port].accepted_at, count), f"bubbles into port {port}"
-        assert without_bubble(card.sinks[port].taken_at, count), f"bubbles out of port {port}"
+        assert without_bubble(card.sinks[port].taken_at, count, card.jitter), f"bubbles out of port {port}"
         card.check_results(port, range(CHUNKS))
     assert without_bubble(card.strobes, count), "bubbles into the trees"
 
@@ -128,7 +138,7 @@ async def a_port_that_takes_nothing_holds_up_no_other(dut):
     await card.quiet()
     count = CHUNKS * card.beats
     for port in range(1, card.ports):
-        assert without_bubble(card.sinks[port].taken_at, count), f"port {port} was held up"
+        assert without_bubble(card.sinks[port].taken_at, count, card.jitter), f"port {port} was held up"
         card.check_results(port, range(CHUNKS))
     assert not card.sinks[0].taken_at
     gate.closed = False

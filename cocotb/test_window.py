@@ -64,7 +64,7 @@ async def aligns(dut):
     """Every operand of a small format with every exponent not below its own; random pairs of a
     large format."""
     exp, frac, infinity, window, marks, dsp = (
-        int(getattr(dut, name).value) for name in ("EXP", "FRAC", "INFINITY", "WINDOW", "MARK", "DSP")
+        int(getattr(dut, name).value) for name in ("EXP", "FRAC", "INFINITIES", "WINDOW", "MARK", "DSP")
     )
     top, rng = (1 << exp) - 1, random.Random(1)
     if exp + frac < 8:
@@ -105,7 +105,7 @@ WHOLE = [(5, 10, 1, 40), (4, 3, 0, 18), (5, 2, 1, 32)]
     + [(*shape, 0, 0) for shape in WHOLE],
 )
 def test_agg_window_align(exp, frac, infinity, window, marks, dsp):
-    parameters = {"EXP": exp, "FRAC": frac, "INFINITY": infinity, "WINDOW": window, "MARK": marks, "DSP": dsp}
+    parameters = {"EXP": exp, "FRAC": frac, "INFINITIES": infinity, "WINDOW": window, "MARK": marks, "DSP": dsp}
     sources = [leaf("agg_window_align"), leaf("agg_window_multiply")]
     simulator = "verilator" if marks and frac > 2 else "icarus"
     run("agg_window_align", sources=sources, parameters=parameters, simulator=simulator, testcase=["aligns"])
@@ -146,7 +146,7 @@ def test_agg_window_add():
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def tells_special_values(dut):
-    infinity, n, top = int(dut.INFINITY.value), len(dut.top), (1 << len(dut.max)) - 1
+    infinity, n, top = int(dut.INFINITIES.value), len(dut.top), (1 << len(dut.max)) - 1
     vectors = [
         {"max": e, "top": t, "negative": s} for e in (1, top - 1, top) for t in range(1 << n) for s in range(1 << n)
     ]
@@ -166,7 +166,7 @@ async def tells_special_values(dut):
 
 @pytest.mark.parametrize("infinity", [0, 1])
 def test_agg_window_special(infinity):
-    parameters = {"EXP": 3, "INFINITY": infinity, "OPERANDS": 3}
+    parameters = {"EXP": 3, "INFINITIES": infinity, "OPERANDS": 3}
     run("agg_window_special", parameters=parameters, testcase=["tells_special_values"])
 
 
@@ -241,7 +241,7 @@ class TinyFormat(Format):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def rounds(dut):
     """All normalized sums of a small format."""
-    infinity, growth, frac = (int(getattr(dut, name).value) for name in ("INFINITY", "GROWTH", "FRAC"))
+    infinity, growth, frac = (int(getattr(dut, name).value) for name in ("INFINITIES", "GROWTH", "FRAC"))
     exp, keep = len(dut.exponent), len(dut.normal)
     f = TinyFormat(exp, frac, infinity)
     vectors, want = [], []
@@ -290,7 +290,7 @@ def rounded(f, magnitude, places):
 
 @pytest.mark.parametrize("infinity, growth, frac, keep", [(1, 1, 2, 4), (1, 3, 2, 5), (0, 2, 3, 5)])
 def test_agg_window_round(infinity, growth, frac, keep):
-    parameters = {"EXP": 3, "FRAC": frac, "INFINITY": infinity, "GROWTH": growth, "KEEP": keep}
+    parameters = {"EXP": 3, "FRAC": frac, "INFINITIES": infinity, "GROWTH": growth, "KEEP": keep}
     run("agg_window_round", parameters=parameters, testcase=["rounds"])
 
 

@@ -120,6 +120,7 @@ REG_OWNER = 0x100
 REG_RELEASE = 0x108
 REG_RESET = 0x110
 REG_CYCLES = 0x118
+REG_LAST_CODE = 0x120
 REG_JOB_TOKEN = 0x200
 REG_JOB_PORTS = 0x208
 REG_JOB_CHUNK = 0x210
@@ -276,6 +277,7 @@ REGISTERS = {
     "RELEASE": (0x108, "WO", False),
     "RESET": (0x110, "WO", False),
     "CYCLES": (0x118, "RO", False),
+    "LAST_CODE": (0x120, "RO", False),
     "JOB_TOKEN": (0x200, "RW", False),
     "JOB_PORTS": (0x208, "RW", False),
     "JOB_CHUNK": (0x210, "RW", False),

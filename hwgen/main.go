@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case options.Version:
 		return say(stdout, stderr, fmt.Sprintf("hwgen, protocol version %d, manifest schema %d\n", wire.Version, wire.ManifestSchema))
 	}
-	if err := generate(ctx, options, stdout); err != nil {
+	if err := generate(ctx, options, stdout, stderr); err != nil {
 		fmt.Fprintf(stderr, "%s\n", lines(err))
 		return exitFailed
 	}
@@ -69,7 +69,7 @@ func say(stdout, stderr io.Writer, text string) int {
 }
 
 // generate plans the card, writes it unless this is a dry run, and describes it.
-func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
+func generate(ctx context.Context, o config.Options, stdout, stderr io.Writer) error {
 	p, err := plan.Build(o.Config)
 	if err != nil {
 		return err
@@ -82,6 +82,10 @@ func generate(ctx context.Context, o config.Options, stdout io.Writer) error {
 		if err := emit.Write(ctx, o.Dir, files, o.Force); err != nil {
 			return err
 		}
+	}
+	if p.Huge() {
+		fmt.Fprintf(stderr, "hwgen: warning: the card's memories have %d Mbit; the largest FPGA has %d. "+
+			"Set a smaller -window or -chunk\n", p.MemoryBits()/1e6, int(plan.HugeBits)/1e6)
 	}
 	if o.JSON {
 		_, err = stdout.Write(files.Manifest())

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/boards"
 	"tributary/rtl"
 )
@@ -40,7 +41,7 @@ var goldenParts = map[string]string{
 	"l1_w3_bf16_fp32_fused": "-lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -shell none -chunk 4 -window 1",
 	"l2_w3_fp32_exact":      "-lanes 2 -workers 3 -sum exact -shell none -chunk 4 -window 1",
 	"l1_w3_int32":           "-lanes 1 -workers 3 -format int32 -saturate -shell none -chunk 4 -window 1",
-	"l1_w2_jobs":            "-lanes 1 -workers 2 -jobs 2 -shell none -chunk 4 -window 2",
+	"l1_w2_jobs":            "-lanes 1 -workers 2 -jobs 2 -shell none -registers bus -chunk 4 -window 2",
 }
 
 var partFiles = []string{"agg_lane.v", "agg_core.v", "README.md"}
@@ -156,12 +157,12 @@ func written(t *testing.T, golden string, card map[string]string) map[string]str
 	return own
 }
 
-// copies returns the texts that hwgen copies into cards: leaves, and files of the simulation and of
-// boards that are not templates.
+// copies returns the texts that hwgen copies into cards: leaves, the specification, and files of the
+// simulation and of boards that are not templates.
 func copies(t *testing.T) map[string]bool {
 	t.Helper()
 	texts := map[string]bool{}
-	for _, from := range []fs.FS{rtl.Files, os.DirFS("emit/sim"), os.DirFS("emit/board")} {
+	for _, from := range []fs.FS{rtl.Files, wire.Pages, os.DirFS("emit/sim"), os.DirFS("emit/board")} {
 		require.NoError(t, fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(path, ".tmpl") {
 				return err
@@ -441,10 +442,25 @@ func TestDryRunWritesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	status, stdout, _ := hwgen("-lanes 64 -workers 32 -dry-run")
 	assert.Equal(t, exitDone, status)
-	for _, word := range []string{"memory", "latency", "throughput", "32 cycles a chunk of 8 beats", "one packet a cycle"} {
+	for _, word := range []string{"memory", "latency", "throughput", "64 cycles a chunk of 8 beats",
+		"a packet every 2 cycles", "a result every 6"} {
 		assert.Contains(t, stdout, word)
 	}
 	assert.Empty(t, contents(t, "."))
+}
+
+// A window may cost more memory than any FPGA has. The card is made all the same.
+func TestHugeCardWarns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const card = "-lanes 64 -workers 32 -chunk 512 -dry-run -window "
+	status, stdout, stderr := hwgen(card + "1024")
+	assert.Equal(t, exitDone, status)
+	assert.Contains(t, stdout, "memory       1107296256 bits\n")
+	assert.Equal(t, "hwgen: warning: the card's memories have 1107 Mbit; the largest FPGA has 858. "+
+		"Set a smaller -window or -chunk\n", stderr)
+	status, _, stderr = hwgen(card + "512")
+	assert.Equal(t, exitDone, status)
+	assert.Empty(t, stderr)
 }
 
 func TestHelpAndVersion(t *testing.T) {
@@ -485,12 +501,24 @@ func TestManifest(t *testing.T) {
 			LinkCycles  int  `json:"link_cycles"`
 		}
 		Registers []struct{ Name, Address, Stride, Access, Value string }
+		Ports     []struct {
+			Name, Direction string
+			Bits            int
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &m))
 	assert.Equal(t, []int{1, 16, 5, 512, 4, 64, 1}, []int{m.Schema, m.Lanes, m.Workers, m.Chunk, m.Window, m.Link, m.Jobs})
 	assert.Equal(t, []int{32, 8, 512}, []int{m.Beats, m.Slots, m.BeatBits})
 	assert.Equal(t, []string{"stream", "fp32", "tree", "agg_top"}, []string{m.Shell, m.Format, m.Sum, m.Top})
-	assert.LessOrEqual(t, m.Latency, m.SumLatency+8)
+	assert.LessOrEqual(t, m.Latency, m.SumLatency+15)
+	var ports []string
+	for _, p := range m.Ports {
+		ports = append(ports, fmt.Sprintf("%s %s %d", p.Name, p.Direction, p.Bits))
+	}
+	assert.Equal(t, []string{"clk in 1", "rst in 1", "link_up in 1",
+		"link_rx_tdata in 64", "link_rx_tkeep in 8", "link_rx_tvalid in 1", "link_rx_tready out 1",
+		"link_tx_tdata out 64", "link_tx_tkeep out 8", "link_tx_tvalid out 1", "link_tx_tready in 1",
+		"beat_strobe out 1", "error_strobe out 1"}, ports)
 	assert.Equal(t, 32, m.Throughput.ChunkCycles)
 	assert.True(t, m.Throughput.FullRate)
 	assert.Equal(t, (5*(4+14+2+4*512+2)+7)/8, m.Throughput.LinkCycles)
@@ -512,7 +540,7 @@ func TestManifest(t *testing.T) {
 // do not matter.
 func TestFilesNameTheCommand(t *testing.T) {
 	const command = "// Made by: hwgen -lanes 4 -workers 2 -format fp32 -result fp32 -sum tree -chunk 256 -window 8\n" +
-		"//      -jobs 1 -shell none\n"
+		"//      -jobs 1 -shell none -registers axil\n"
 	for name, text := range contents(t, makeCard(t, "--shell=none --workers=2 -lanes 4")) {
 		if strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") {
 			assert.True(t, strings.HasPrefix(text, command), name)

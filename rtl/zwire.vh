@@ -120,6 +120,7 @@ localparam integer REG_OWNER = 32'h100;
 localparam integer REG_RELEASE = 32'h108;
 localparam integer REG_RESET = 32'h110;
 localparam integer REG_CYCLES = 32'h118;
+localparam integer REG_LAST_CODE = 32'h120;
 localparam integer REG_JOB_TOKEN = 32'h200;
 localparam integer REG_JOB_PORTS = 32'h208;
 localparam integer REG_JOB_CHUNK = 32'h210;

@@ -23,7 +23,8 @@ type engine struct {
 	due uint64 // no slot is overdue before this clock
 
 	owner, token uint64
-	staged       setup // without its first VID
+	staged       setup     // without its first VID
+	lastCode     wire.Code // of the last register write
 
 	jobs     []job
 	slots    []slot

@@ -17,6 +17,15 @@ var accesses = func() map[uint32]wire.Access {
 // register performs one access, which takes a cycle. It returns the reply's code and value.
 func (e *engine) register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	e.advance(1)
+	code, after := e.perform(write, addr, value)
+	if write {
+		e.lastCode = code
+	}
+	return code, after
+}
+
+// perform is register without its cycle and LAST_CODE.
+func (e *engine) perform(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	may, ok := e.access(addr)
 	switch {
 	case !ok:
@@ -120,6 +129,8 @@ func (e *engine) read(addr uint32) uint64 {
 		return e.owner
 	case wire.RegCycles:
 		return e.now
+	case wire.RegLastCode:
+		return uint64(e.lastCode)
 	case wire.RegJobToken:
 		return e.token
 	case wire.RegJobPorts:

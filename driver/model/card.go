@@ -20,6 +20,7 @@ type Card struct {
 	cycles   uint64
 	counters counters
 	owner    uint64
+	lastCode wire.Code // of the last register write
 	staged   staged
 	jobs     []job // by number
 	summing  turns // turns of jobs with complete chunks

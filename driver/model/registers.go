@@ -13,6 +13,15 @@ type staged struct {
 // register's value after the access, or 0 with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.Advance(1)
+	code, after := c.access(write, addr, value)
+	if write {
+		c.lastCode = code
+	}
+	return code, after
+}
+
+// access is Register without its clock and LAST_CODE.
+func (c *Card) access(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
 		return c.lagRegister(write, job, rank, bucket)
 	}
@@ -83,6 +92,8 @@ func (c *Card) read(addr uint32) uint64 {
 		return c.owner
 	case wire.RegCycles:
 		return c.cycles
+	case wire.RegLastCode:
+		return uint64(c.lastCode)
 	case wire.RegJobToken:
 		return c.staged.token
 	case wire.RegJobPorts:

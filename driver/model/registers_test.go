@@ -60,7 +60,7 @@ func TestEveryRegisterAnswersAsTheTableSays(t *testing.T) {
 
 func TestAddressesThatAreNotInTheTable(t *testing.T) {
 	d := newHarness(t)
-	for _, addr := range []uint32{1, 4, 7, 0x068, 0x0f8, 0x120, 0x238, 0x240, 0x3f8, wire.CounterBase + 4,
+	for _, addr := range []uint32{1, 4, 7, 0x068, 0x0f8, 0x128, 0x238, 0x240, 0x3f8, wire.CounterBase + 4,
 		wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(0) + 1<<31, 0xff8, 0x1004, 0x1058, 0x10f8, 0x1100, 0x1150, 0x1fff8, 0x20004, 0x20200, 0x22000, 0x40000, 0xfffffff8} {
 		for _, write := range []bool{false, true} {
 			code, value := d.card.Register(write, addr, 1)

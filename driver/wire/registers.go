@@ -51,10 +51,11 @@ const (
 	RegLink       uint32 = 0x058
 	RegLatency    uint32 = 0x060
 
-	RegOwner   uint32 = 0x100
-	RegRelease uint32 = 0x108
-	RegReset   uint32 = 0x110
-	RegCycles  uint32 = 0x118
+	RegOwner    uint32 = 0x100
+	RegRelease  uint32 = 0x108
+	RegReset    uint32 = 0x110
+	RegCycles   uint32 = 0x118
+	RegLastCode uint32 = 0x120
 
 	RegJobToken    uint32 = 0x200
 	RegJobPorts    uint32 = 0x208
@@ -118,6 +119,7 @@ var Registers = []Register{
 	{"RELEASE", RegRelease, WriteOnly, false, "Writing the owner's token clears OWNER and ends all jobs. The card replies `done` also while OWNER is zero, and `busy` to another token."},
 	{"RESET", RegReset, WriteOnly, false, "Soft reset: ends all jobs, clears counters and OWNER, keeps each job's last epoch. Requires the owner's token; any token while OWNER is zero."},
 	{"CYCLES", RegCycles, ReadOnly, false, "Clock cycles since the hard reset."},
+	{"LAST_CODE", RegLastCode, ReadOnly, false, "Code of the last register write that the card answered; 0 before the first. A read changes nothing."},
 	{"JOB_TOKEN", RegJobToken, ReadWrite, false, "Staged: token of the committing host. Must be nonzero and equal OWNER at JOB_COMMIT and JOB_ABORT."},
 	{"JOB_PORTS", RegJobPorts, ReadWrite, false, "Staged: mask of the member ports, bit p for port p. Ranks follow the order of the ports."},
 	{"JOB_CHUNK", RegJobChunk, ReadWrite, false, "Staged: elements in a chunk, a multiple of LANES, at most CHUNK."},

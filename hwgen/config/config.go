@@ -16,6 +16,7 @@ type Config struct {
 	Result   string // of the sums' elements, by name
 	Sum      string // arithmetic of the lanes, by name
 	Shell    string // logic around the core, by name
+	RegPort  string // kind of the register port, by name; "" for a shell without one
 	Chunk    int    // maximum number of elements in a chunk, a multiple of Lanes
 	Window   int    // maximum number of chunks in a job's window, a power of two
 	Jobs     int    // maximum number of jobs at a time
@@ -26,6 +27,8 @@ type Config struct {
 	Saturate bool   // int32 sums saturate instead of wrapping around
 	DSP      bool   // lanes may use multiplier blocks to save cells
 	Bundle   bool   // one Verilog file instead of one per module
+
+	StripFormal bool // leaves without their properties
 }
 
 // Dir returns the default name of the card's folder.
@@ -63,6 +66,9 @@ func (c Config) Command() string {
 	add("window", c.Window)
 	add("jobs", c.Jobs)
 	add("shell", c.Shell)
+	if c.RegPort != "" {
+		add("registers", c.RegPort)
+	}
 	if c.Link != 0 {
 		add("link", c.Link)
 	}
@@ -74,5 +80,6 @@ func (c Config) Command() string {
 		add("prefix", c.Prefix)
 	}
 	set("bundle", c.Bundle)
+	set("strip-formal", c.StripFormal)
 	return strings.Join(words, " ")
 }

@@ -75,9 +75,10 @@ func newParser(o *Options, known Known) *parser {
 	}
 	p.number(&o.Chunk, "chunk", "ELEMENTS", defaultChunk,
 		"allow at most this many elements in a packet, a multiple of the lanes;\nthe default grows where the workers need it for full rate")
-	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "allow this many chunks of a reduction in flight, a power of two;\nthe card holds twice as many")
+	p.number(&o.Window, "window", "CHUNKS", defaultWindow, "allow this many chunks of a reduction in flight, a power of two;\nevery worker has memory for twice as many, which -dry-run prints")
 	p.number(&o.Jobs, "jobs", "N", 1, "run N reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "put this shell around the core: "+orList(known.Shells))
+	p.text(&o.RegPort, "registers", "PORT", RegPortAXIL, "shell none: make the register port AXI4-Lite (axil),\nor a bus of one access at a time (bus)")
 	p.number(&o.Link, "link", "BITS", defaultLink, "make the byte stream 8, 16, 32 or 64 bits wide;\na board sets its own width")
 	if len(known.Boards) > 0 {
 		p.text(&o.Board, "board", "NAME", "", "add top, constraints and build script of a board: "+orList(known.boardNames())+";\nwithout -lanes, use the largest recorded card that fits and meets its clock")
@@ -87,6 +88,7 @@ func newParser(o *Options, known Known) *parser {
 	p.text(&o.Dir, "o", "DIR", "", "write the card to DIR (default named after its flags: tributary_l16_w4_fp32_tree)")
 	p.flag(&o.Force, "force", "replace a card in DIR even if its files were edited")
 	p.flag(&o.Bundle, "bundle", "write all modules into one file, agg.v")
+	p.flag(&o.StripFormal, "strip-formal", "leave the properties for formal verification out of the Verilog")
 	p.flag(&o.DryRun, "dry-run", "print memory, latency and throughput; write nothing")
 	p.flag(&o.JSON, "json", "print the card's manifest on standard output")
 	p.flag(&o.Boards, "list-boards", "print a table of boards and their largest recorded cards")

@@ -70,17 +70,21 @@ func TestSpellings(t *testing.T) {
 	assert.Equal(t, 8, want.Lanes)
 	assert.Equal(t, "card", want.Dir)
 	assert.True(t, want.Bundle)
+	assert.Equal(t, config.RegPortAXIL, want.RegPort, "the default of shell none")
+	assert.Equal(t, config.RegPortBus, parse(t, "-shell none -registers bus").RegPort)
 	assert.Zero(t, want.Link, "shell none has no link")
 }
 
-// The default chunk has a beat for each worker if it fits into a frame, so that there is no
-// bubble between chunks.
+// The default chunk has two beats for each worker and eight in all if they fit into a frame, so that
+// there is no bubble between chunks: the card commits a packet every second cycle.
 func TestDefaultChunkAdapts(t *testing.T) {
 	for line, chunk := range map[string]int{
-		"-lanes 16 -workers 16":             256,
-		"-lanes 16 -workers 17":             512,
+		"-lanes 16 -workers 8":              256,
+		"-lanes 16 -workers 9":              512,
+		"-lanes 16 -workers 16":             512,
 		"-lanes 64 -workers 64":             512, // 1,024 elements do not fit into a frame
-		"-lanes 64 -workers 64 -shell none": 4096,
+		"-lanes 64 -workers 64 -shell none": 8192,
+		"-lanes 64 -workers 1":              512,
 		"-lanes 1 -workers 1":               256,
 	} {
 		assert.Equal(t, chunk, parse(t, line).Chunk, line)
@@ -109,7 +113,7 @@ func TestCommandMakesTheSameCard(t *testing.T) {
 	for _, line := range []string{
 		"",
 		"-lanes 64 -workers 64",
-		"-shell none -window 1 -prefix left -bundle",
+		"-shell none -window 1 -prefix left -bundle -strip-formal",
 		"-link 8 -chunk 512 -o elsewhere -dry-run -json",
 		"-board bench -lanes 2 -clock 60",
 		"-board bench -sum fused",
@@ -142,7 +146,7 @@ func TestErrors(t *testing.T) {
 		"-chunk 0", "-chunk 24", "-chunk 1024", "-chunk -16", "-shell none -chunk 65536", "-lanes 64 -chunk 1000",
 		"-window 3", "-window 0", "-window 2048",
 		"-jobs 3", "-jobs 0", "-jobs 32",
-		"-link 24", "-shell none -link 32",
+		"-link 24", "-shell none -link 32", "-registers axil", "-shell none -registers wishbone",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
 		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -clock 999", "-board bench -lanes 4 -clock fast",
 		"-board bench", "-board bench -sum fused -workers 5", "-board bench -lanes 3",

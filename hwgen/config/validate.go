@@ -25,10 +25,16 @@ const (
 
 	// DefaultPrefix is the default prefix of module names.
 	DefaultPrefix = "agg"
+
+	// RegPortAXIL and RegPortBus are the kinds of a register port: AXI4-Lite, and a bus of
+	// one access at a time.
+	RegPortAXIL = "axil"
+	RegPortBus  = "bus"
 )
 
 var (
 	links      = []int{8, 16, 32, 64}
+	regPorts   = []string{RegPortAXIL, RegPortBus}
 	prefixText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 )
 
@@ -92,9 +98,12 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 	if shell {
 		if slices.Contains(known.Linked, c.Shell) {
 			check("link", slices.Contains(links, c.Link), "%d: must be 8, 16, 32 or 64 bits", c.Link)
+			check("registers", !given["registers"], "%s: shell %s has no register port, packets access its registers; leave -registers out", c.RegPort, c.Shell)
+			c.RegPort = ""
 		} else {
 			check("link", !given["link"], "%d: shell %s has no link; leave -link out", c.Link, c.Shell)
 			c.Link = 0
+			name("registers", c.RegPort, regPorts)
 		}
 	}
 	if lanes && format && result && shell {
@@ -159,11 +168,12 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 // recorded reports whether a recorded card sets the sizes.
 func (c *Config) recorded(given map[string]bool) bool { return c.Board != "" && !given["lanes"] }
 
-// chunkFor returns the default chunk: the usual one, doubled until it has a beat for each
-// worker, or a packet cannot carry more. Fewer beats would leave bubbles between chunks.
+// chunkFor returns the default chunk: the usual one, doubled until it has two beats for each
+// worker and eight in all, or a packet cannot carry more. Fewer beats would leave bubbles between
+// chunks.
 func chunkFor(lanes, workers, most int) int {
 	chunk := defaultChunk
-	for chunk < lanes*workers && 2*chunk <= most {
+	for chunk < lanes*max(2*workers, 8) && 2*chunk <= most {
 		chunk *= 2
 	}
 	return chunk

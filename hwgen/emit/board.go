@@ -33,11 +33,11 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	}
 	family := p.OnBoard.Family().Name()
 	vendor := leaf.NewLibrary(rtl, leaf.VendorFolder(family))
-	own, err := leafSources(p.BoardLeaves, vendor)
+	own, err := leafSources(p, p.BoardLeaves, vendor)
 	if err != nil {
 		return nil, err
 	}
-	cards, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
+	cards, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +60,29 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		add(name, madeBy(p.Command())+"\n"+rename(l.text, p.Prefix))
 		values.Sources = append(values.Sources, name)
 	}
+	for _, l := range own {
+		text, err := vendor.Constraints(l.module)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			name := rename(l.module, p.Prefix) + ".tcl"
+			add(name, rename(text, p.Prefix))
+			values.Crossings = append(values.Crossings, name)
+		}
+	}
 	for _, name := range sources {
-		text, err := vendor.Own("agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix))
+		module := "agg" + strings.TrimPrefix(strings.TrimSuffix(name, ".v"), p.Prefix)
+		text, err := vendor.Own(module)
 		if err != nil {
 			return nil, err
 		}
 		if text == "" {
 			values.Sources = append(values.Sources, "../"+name)
 			continue
+		}
+		if text, err = leafText(p, module, text); err != nil {
+			return nil, err
 		}
 		add(name, madeBy(p.Command())+"\n"+rename(text, p.Prefix))
 		values.Sources = append(values.Sources, name)
@@ -123,6 +138,7 @@ type boardValues struct {
 	Top         string       // module
 	USBDevice   string       // module; "" for a link without one
 	Constraints string       // file
+	Crossings   []string     // files with the constraints of modules where signals change clocks
 	Sources     []string     // Verilog, relative to the board's folder
 }
 

@@ -4,8 +4,10 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/cells"
 	"tributary/hwgen/netlist"
 	"tributary/hwgen/plan"
@@ -33,8 +35,68 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		PortTable        string
 		Instance         string
 		RegisterTable    string
+		HeaderTable      string
+		CodeTable        string
+		Recipe           string
+		SumRules         string
+		Zero             []string // sentences about counters that stay zero
 	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.Workers - 1, p.ElemBits,
-		ports, instance(p.Top(), p.Prefix), tables.RegisterTable()})
+		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(),
+		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
+}
+
+// sumRules returns the order of a sum, the contribution of absent ports, and the NaNs.
+func sumRules(p *plan.Plan) string {
+	identity := fmt.Sprintf("%0*x", p.ElemBits/4, p.Sum.Code.Identity(p.Format.Format))
+	text := fmt.Sprintf("A port that is no member of a job contributes %s to its sums, which changes none of them", identity)
+	switch {
+	case !p.Format.Float():
+		return text + ". The order of ports does not matter."
+	case p.Sum.Code == wire.SumTree:
+		text += fmt.Sprintf(".\nThe tree is that of all ports of the card, also for a job of fewer members: %s", treeOrder(p.Workers))
+	default:
+		text += ". The order of ports does not matter"
+	}
+	return text + fmt.Sprintf(".\nA result that is NaN has the bits %0*x. A contribution may have any NaN.", p.ResultBits/4, p.Result.NaN)
+}
+
+// treeOrder writes the additions of a tree with parentheses: neighbours pair up level by level, and
+// an unpaired operand passes.
+func treeOrder(ports int) string {
+	var level []string
+	for port := range ports {
+		level = append(level, fmt.Sprintf("p%d", port))
+	}
+	for len(level) > 1 {
+		var above []string
+		for pair := range slices.Chunk(level, 2) {
+			text := strings.Join(pair, "+")
+			if len(pair) == 2 && len(level) > 2 {
+				text = "(" + text + ")"
+			}
+			above = append(above, text)
+		}
+		level = above
+	}
+	return level[0]
+}
+
+// zeroCounters returns a sentence for each group of counters that stay zero on this card.
+func zeroCounters(p *plan.Plan) (texts []string) {
+	add := func(names, why string) { texts = append(texts, names+" stay zero: "+why+".") }
+	if !p.Shell.Link {
+		add("`COUNT_FRAMES`, `COUNT_HUNTED` and `COUNT_HEADER_CRC`", "ports have no frames")
+	}
+	if p.Lane.Shared == nil {
+		add("`COUNT_UNDECIDED` and `COUNT_STALLED`", "one pass through the lanes decides every beat")
+	}
+	if p.Sum.Code == wire.SumMax {
+		add("`COUNT_OVERFLOW`, `JOB_OVERFLOW` and `JOB_FIRST_OVERFLOW`", "a largest element never overflows")
+	}
+	if !p.Format.Float() {
+		add("`COUNT_NONFINITE_IN`, `COUNT_NONFINITE_OUT` and those of jobs", "integers have no NaN and no infinity")
+	}
+	return texts
 }
 
 // laneCells returns the recorded FPGA resources of one lane, or "" without a record.
@@ -93,6 +155,26 @@ var portDocs = map[string]string{
 	"m_axis_p{n}_tlast":  "Last beat of the packet.",
 	"m_axis_p{n}_tuser":  "The header with its mask, byte k in bits 8k+7..8k, stable during the packet.",
 
+	"s_axil_awaddr":  "Byte address of a write; bits 2:0 are ignored.",
+	"s_axil_awprot":  "Ignored.",
+	"s_axil_awvalid": "A write's address is pending.",
+	"s_axil_awready": "The write is accepted: address and data in the same cycle, in whichever order they came.",
+	"s_axil_wdata":   "Value to write.",
+	"s_axil_wstrb":   "All ones; the card refuses any other write.",
+	"s_axil_wvalid":  "A write's data is pending.",
+	"s_axil_wready":  "As s_axil_awready.",
+	"s_axil_bresp":   "OKAY, SLVERR for a refused write, DECERR for an unknown address.",
+	"s_axil_bvalid":  "The response of a write; stable until accepted.",
+	"s_axil_bready":  "The response is accepted. The next write is accepted only afterwards.",
+	"s_axil_araddr":  "Byte address of a read; bits 2:0 are ignored.",
+	"s_axil_arprot":  "Ignored.",
+	"s_axil_arvalid": "A read is pending.",
+	"s_axil_arready": "The read is accepted.",
+	"s_axil_rdata":   "The register's value; 0 with DECERR.",
+	"s_axil_rresp":   "OKAY, or DECERR for an unknown address.",
+	"s_axil_rvalid":  "The response of a read; stable until accepted.",
+	"s_axil_rready":  "The response is accepted. The next read is accepted only afterwards.",
+
 	"s_reg_valid": "A register access is pending.",
 	"s_reg_write": "1: write; 0: read.",
 	"s_reg_addr":  "Byte address, a multiple of 8.",
@@ -102,6 +184,13 @@ var portDocs = map[string]string{
 	"m_reg_ready": "The reply is accepted.",
 	"m_reg_code":  "0: done; otherwise the reason.",
 	"m_reg_value": "The register's new value; 0 for a refusal without a value.",
+
+	"verdict_valid":  "One cycle for each data packet that entered: what became of it.",
+	"verdict_port":   "Its port.",
+	"verdict_slot":   "Its slot; 0 if its job is not set up.",
+	"verdict_vid":    "Its VID.",
+	"verdict_result": "0 stored, 1 duplicate, 2 owed (a duplicate whose sender is sent the result), 3 refused, 4 flushed (judged by no job: its job ended, or the link went down).",
+	"verdict_code":   "Why it was not stored; 0 if it was.",
 }
 
 var numbered = regexp.MustCompile(`_p[0-9]+_`)
@@ -112,11 +201,7 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	var b strings.Builder
 	b.WriteString("| port | | bits | meaning |\n|---|---|---|---|\n")
 	seen := map[string]bool{}
-	for _, it := range top.Ports {
-		port, ok := it.(*netlist.Port)
-		if !ok {
-			continue
-		}
+	for _, port := range ports(top) {
 		name := numbered.ReplaceAllString(port.Name, "_p{n}_")
 		if seen[name] {
 			continue
@@ -134,6 +219,16 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 	return b.String(), nil
 }
 
+// ports returns the ports of a module in their order.
+func ports(m *netlist.Module) (list []*netlist.Port) {
+	for _, it := range m.Ports {
+		if port, ok := it.(*netlist.Port); ok {
+			list = append(list, port)
+		}
+	}
+	return list
+}
+
 func directionWord(d netlist.Direction) string {
 	if d == netlist.In {
 		return "in"
@@ -146,15 +241,11 @@ func directionWord(d netlist.Direction) string {
 func instance(top *netlist.Module, prefix string) string {
 	var connections []string
 	width := 0
-	for _, it := range top.Ports {
-		if port, ok := it.(*netlist.Port); ok {
-			width = max(width, len(port.Name))
-		}
+	for _, port := range ports(top) {
+		width = max(width, len(port.Name))
 	}
-	for _, it := range top.Ports {
-		if port, ok := it.(*netlist.Port); ok {
-			connections = append(connections, fmt.Sprintf("    .%-*s(%s)", width, port.Name, port.Name))
-		}
+	for _, port := range ports(top) {
+		connections = append(connections, fmt.Sprintf("    .%-*s(%s)", width, port.Name, port.Name))
 	}
 	return fmt.Sprintf("%s u_%s (\n%s\n);", rename(top.Name, prefix), prefix, strings.Join(connections, ",\n"))
 }

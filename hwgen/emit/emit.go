@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 	"tributary/hwgen/tables"
 )
@@ -37,6 +38,11 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, err := specification()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, pages...)
 	files = append(files, sim...)
 	files = append(files, board...)
 	files = append(files,
@@ -54,4 +60,16 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	files = append(files, File{manifestName, manifest.json()})
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
+}
+
+// specification returns the pages that define a card's behaviour.
+func specification() (pages []File, err error) {
+	for _, name := range []string{"SPEC.md", "PACKET.md", "REGISTERS.md"} {
+		text, err := wire.Pages.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, File{name, text})
+	}
+	return pages, nil
 }

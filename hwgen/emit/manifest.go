@@ -30,14 +30,18 @@ type Manifest struct {
 	Window   int    `json:"window"` // chunks
 	Jobs     int    `json:"jobs"`
 	Shell    string `json:"shell"`
-	Link     int    `json:"link"`                // bits; 0 without a link
-	Board    string `json:"board,omitempty"`     // target board
-	Clock    int    `json:"clock_mhz,omitempty"` // of the card on the board
+	Link     int    `json:"link"`                    // bits; 0 without a link
+	RegPort  string `json:"register_port,omitempty"` // axil or bus; absent if packets access registers
+	Board    string `json:"board,omitempty"`         // target board
+	Clock    int    `json:"clock_mhz,omitempty"`     // of the card on the board
 	Prefix   string `json:"prefix"`
 	Bundle   bool   `json:"bundle"`
 
+	StripFormal bool `json:"strip_formal"` // the Verilog lacks the leaves' properties
+
 	Lane           string         `json:"lane"`      // the module that sums one lane; usable alone
 	Top            string         `json:"top"`       // the module to instantiate
+	Ports          []Port         `json:"ports"`     // of the top, in its order
 	BeatBits       int            `json:"beat_bits"` // of contributions
 	ResultBeatBits int            `json:"result_beat_bits"`
 	Beats          int            `json:"beats"` // in the largest chunk
@@ -64,6 +68,17 @@ type Throughput struct {
 	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
 	FullRate     bool `json:"full_rate"`      // a beat in every cycle: no bubble between chunks
 	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
+
+	CommitSpacing int `json:"commit_spacing"` // cycles from the commit of a packet to the next
+	ResultSpacing int `json:"result_spacing"` // minimum cycles from the start of a result to the next
+	ClearCycles   int `json:"clear_cycles"`   // commits pause for at most as many when a job ends
+}
+
+// Port is a port of the top.
+type Port struct {
+	Name      string `json:"name"`
+	Direction string `json:"direction"` // in or out
+	Bits      int    `json:"bits"`
 }
 
 // Memory is a group of equal RAMs with one purpose.
@@ -88,16 +103,22 @@ func newManifest(p *plan.Plan) Manifest {
 		ConfigHash: fmt.Sprintf("%016x", p.ConfigHash()),
 		Lanes:      p.Lanes, Workers: p.Workers, Format: p.Format.Name, Result: p.Result.Name,
 		Sum: p.Sum.Name, Saturate: p.Saturate, DSP: p.DSP,
-		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link, Board: p.Config.Board, Clock: p.Clock,
-		Prefix: p.Prefix, Bundle: p.Bundle,
+		Chunk: p.Chunk, Window: p.Window, Jobs: p.Jobs, Shell: p.Shell.Name, Link: p.Link, RegPort: p.RegPort, Board: p.Config.Board, Clock: p.Clock,
+		Prefix: p.Prefix, Bundle: p.Bundle, StripFormal: p.StripFormal,
 		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
 		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
-		Throughput: Throughput{p.BeatBits, p.ChunkCycles(), p.FullRate(), p.LinkCycles()},
+		Throughput: Throughput{
+			BitsPerCycle: p.BeatBits, ChunkCycles: p.ChunkCycles(), FullRate: p.FullRate(), LinkCycles: p.LinkCycles(),
+			CommitSpacing: plan.CommitSpacing, ResultSpacing: plan.ResultSpacing, ClearCycles: p.ClearCycles(),
+		},
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
+	}
+	for _, port := range ports(p.Top()) {
+		m.Ports = append(m.Ports, Port{port.Name, directionWord(port.Direction), port.Width})
 	}
 	for _, r := range p.Memories {
 		m.Memories = append(m.Memories, Memory{r.Name, r.Count, r.Words, r.Width, r.Bits()})

@@ -76,7 +76,7 @@ func (d *drawing) memories() {
 		d.arrow(d.x, d.row(w), x, d.row(w))
 		d.box(x, d.row(w), 150, fmt.Sprintf("%d slots × %s", p.Slots, count(p.Beats, "beat")))
 	}
-	d.heading(x, 150, "slot memory", "one commit a cycle")
+	d.heading(x, 150, "slot memory", "a commit every 2 cycles")
 	d.x = x + 150
 }
 

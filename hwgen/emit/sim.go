@@ -24,7 +24,7 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	if p.Shell.Link {
 		names = append(names, "link.h", "sim_main.cpp")
 	} else {
-		names = append(names, "ports.h")
+		names = append(names, "ports.h", "registers.h.tmpl")
 	}
 	values := simValues{
 		Manifest:   m,

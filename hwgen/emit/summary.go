@@ -26,13 +26,16 @@ func Summary(p *plan.Plan) string {
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
 	}
-	line("latency", "%s from the last beat in to the first beat out, %d of them in the lanes", count(p.Latency, "cycle"), p.SumLatency)
+	line("latency", "%s from the core's last beat in to its first beat out, %d of them in the lanes", count(p.Latency, "cycle"), p.SumLatency)
 	if p.FullRate() {
 		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {
-		line("throughput", "%d cycles a chunk of %s: the card commits one packet a cycle, and every chunk has %d;",
-			p.ChunkCycles(), count(p.Beats, "beat"), p.Workers)
-		line("", "chunks of %d elements or more would leave no bubble", p.Workers*p.Lanes)
+		line("throughput", "%d cycles a chunk of %s: the card commits a packet every %d cycles, and starts a result every %d;",
+			p.ChunkCycles(), count(p.Beats, "beat"), plan.CommitSpacing, plan.ResultSpacing)
+		line("", "chunks of %d elements or more would leave no bubble", p.ChunkCycles()*p.Lanes)
+	}
+	if p.Jobs > 1 {
+		line("end of job", "pauses the other jobs for at most %d cycles", p.ClearCycles())
 	}
 	if p.Link != 0 {
 		line("link", "%d bits a cycle, shared by all workers: %d cycles a chunk", p.Link, p.LinkCycles())

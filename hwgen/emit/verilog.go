@@ -33,7 +33,7 @@ var (
 // verilogFiles returns the Verilog of the card: one file per module and a list of the
 // files, or one bundle.
 func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
-	sources, err := leafSources(p.Leaves, leaf.NewLibrary(rtl, ""))
+	sources, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,11 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	if p.Bundle {
 		text := manyModules
 		for _, s := range sources {
-			text += "\n" + include.ReplaceAllStringFunc(s.text, func(line string) string {
-				indent := line[:strings.Index(line, "`")]
-				return usedConstants(indent, string(constants), s.text)
-			})
+			body, err := withConstants(s, string(constants))
+			if err != nil {
+				return nil, err
+			}
+			text += "\n" + body
 		}
 		return []File{{bundle, []byte(madeBy(p.Command()) + rename(text, p.Prefix))}}, nil
 	}
@@ -76,8 +77,8 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 type source struct{ module, text string }
 
 // leafSources returns the named leaves and the leaves that they instantiate, in
-// alphabetical order.
-func leafSources(names []string, from *leaf.Library) ([]source, error) {
+// alphabetical order. They lack their properties if the user wants that.
+func leafSources(p *plan.Plan, names []string, from *leaf.Library) ([]source, error) {
 	found := map[string]string{}
 	for todo := slices.Clone(names); len(todo) > 0; {
 		name := todo[0]
@@ -89,8 +90,10 @@ func leafSources(names []string, from *leaf.Library) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		found[name] = string(text)
-		todo = append(todo, moduleUse.FindAllString(leaf.Code(string(text)), -1)...)
+		if found[name], err = leafText(p, name, string(text)); err != nil {
+			return nil, err
+		}
+		todo = append(todo, moduleUse.FindAllString(leaf.Code(found[name]), -1)...)
 	}
 	var list []source
 	for name, text := range found {
@@ -98,6 +101,18 @@ func leafSources(names []string, from *leaf.Library) ([]source, error) {
 	}
 	slices.SortFunc(list, func(a, b source) int { return strings.Compare(a.module, b.module) })
 	return list, nil
+}
+
+// leafText returns the text of a leaf for the card.
+func leafText(p *plan.Plan, name, text string) (string, error) {
+	if !p.StripFormal {
+		return text, nil
+	}
+	stripped, err := stripFormal(text)
+	if err != nil {
+		return "", fmt.Errorf("leaf %s: %w", name, err)
+	}
+	return stripped, nil
 }
 
 func print(m *netlist.Module) (string, error) {
@@ -131,16 +146,42 @@ func madeBy(command string) string {
 	return b.String()
 }
 
+// withConstants returns the text of a module with the constants that it includes.
+func withConstants(s source, constants string) (string, error) {
+	at := include.FindStringSubmatchIndex(s.text)
+	if at == nil {
+		return s.text, nil
+	}
+	used, err := usedConstants(s.text[at[2]:at[3]], constants, s.text)
+	if err != nil {
+		return "", fmt.Errorf("module %s: %w", s.module, err)
+	}
+	return s.text[:at[0]] + used + s.text[at[1]:], nil
+}
+
 // usedConstants returns the indented declarations of the constants that the module's code
-// uses.
-func usedConstants(indent, constants, module string) string {
-	code := leaf.Code(module)
-	var b strings.Builder
+// uses. Those that only its properties use are declared for them alone.
+func usedConstants(indent, constants, module string) (string, error) {
+	stripped, err := stripFormal(module)
+	if err != nil {
+		return "", err
+	}
+	code, all := leaf.Code(stripped), leaf.Code(module)
+	var always, formal strings.Builder
 	for line := range strings.Lines(constants) {
 		name := constant.FindStringSubmatch(line)
-		if name != nil && regexp.MustCompile(`\b`+name[1]+`\b`).MatchString(code) {
-			b.WriteString(indent + line)
+		if name == nil {
+			continue
+		}
+		switch used := regexp.MustCompile(`\b` + name[1] + `\b`); {
+		case used.MatchString(code):
+			always.WriteString(indent + line)
+		case used.MatchString(all):
+			formal.WriteString(indent + line)
 		}
 	}
-	return b.String()
+	if formal.Len() > 0 {
+		return always.String() + "`ifdef FORMAL\n" + formal.String() + "`endif\n", nil
+	}
+	return always.String(), nil
 }

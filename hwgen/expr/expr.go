@@ -244,6 +244,24 @@ func (e *Expr) Names() []string {
 	return names
 }
 
+// In returns the expression inside a scope: names that values has are constants, and rename
+// returns the names of all others.
+func (e *Expr) In(values map[string]int64, rename func(string) string) *Expr {
+	v, constant := values[e.text]
+	if e.kind == name && constant {
+		return &Expr{kind: number, text: e.text, value: v}
+	}
+	in := *e
+	if e.kind == name || e.kind == selected {
+		in.text = rename(e.text)
+	}
+	in.args = nil
+	for _, a := range e.args {
+		in.args = append(in.args, a.In(values, rename))
+	}
+	return &in
+}
+
 // Bits are the bits [MSB:LSB] of a net, by constants.
 type Bits struct {
 	Net      string

@@ -136,3 +136,26 @@ func TestParseErrors(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 }
+
+// In a scope, names are constants or have other names; a constant has no size.
+func TestIn(t *testing.T) {
+	nets := map[string]int{"a": 32, "g[1].b": 8}
+	rename := func(name string) string {
+		if name == "b" {
+			return "g[1].b"
+		}
+		return name
+	}
+	e, err := expr.Parse("{a[8*i+:8], b[i+2], i == 1 ? b : 8'd0}")
+	require.NoError(t, err)
+	e = e.In(map[string]int64{"i": 1}, rename)
+	width, err := e.Width(nets)
+	require.NoError(t, err)
+	assert.Equal(t, 17, width)
+	assert.Equal(t, []string{"a", "g[1].b", "g[1].b"}, e.Names())
+	assert.Equal(t, []expr.Bits{{Net: "a", MSB: 15, LSB: 8}, {Net: "g[1].b", MSB: 3, LSB: 3}}, e.Selections())
+	e, err = expr.Parse("i")
+	require.NoError(t, err)
+	_, err = e.In(map[string]int64{"i": 1}, rename).Width(nets)
+	assert.EqualError(t, err, "i has no size")
+}

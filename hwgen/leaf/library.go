@@ -1,6 +1,7 @@
 package leaf
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -51,6 +52,15 @@ func (l *Library) Own(name string) (string, error) {
 		return "", err
 	}
 	text, err := fs.ReadFile(l.rtl, found[0])
+	return string(text), err
+}
+
+// Constraints returns the vendor's script that constrains each instance of a leaf, or "".
+func (l *Library) Constraints(name string) (string, error) {
+	text, err := fs.ReadFile(l.rtl, path.Join(l.vendor, name+".tcl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
 	return string(text), err
 }
 

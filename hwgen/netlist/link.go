@@ -18,10 +18,8 @@ func Link(modules, others []*Module, leaves Library) error {
 	var errs []error
 	for _, m := range modules {
 		l := linker{m, slices.Concat(modules, others), leaves, slices.Clone(m.errs)}
-		for _, it := range m.Items {
-			if i, ok := it.(*Instance); ok {
-				l.join(i)
-			}
+		for _, i := range m.Instances() {
+			l.join(i)
 		}
 		err := errors.Join(m.check(l.errs)...)
 		m.linked = err == nil
@@ -65,7 +63,7 @@ func (l *linker) join(i *Instance) {
 		switch {
 		case ok && p.Expr == "":
 			continue // reported where it was connected
-		case !ok && l.widths[of.Name] == 0:
+		case !ok && i.owner.width(of.Name) == 0:
 			l.mistake(i.where, "instance %s: port %s of %s is left open", i.Name, of.Name, i.Module)
 			continue
 		case !ok:

@@ -1,5 +1,5 @@
 // Package netlist describes the structure of a Verilog module: ports, wires,
-// instances and assignments, in the order of the printed text. A module has no
+// instances, assignments and loops, in the order of the printed text. A module has no
 // behaviour of its own; the hand-written leaves that it instantiates do the work.
 //
 // The package collects all mistakes in a module, each with the line of Go that
@@ -8,9 +8,11 @@ package netlist
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -19,12 +21,31 @@ type Module struct {
 	Name  string
 	Doc   string // purpose, printed as a comment above the module; may have several lines
 	Ports []Item // *Port and Comment
-	Items []Item // *Wire, *Assign, *Instance and Comment
+	*Body
 
-	widths map[string]int  // of ports and wires, by name
-	named  map[string]bool // instances
-	errs   []error
-	linked bool // Link found no mistake
+	constants map[string]int64
+	errs      []error
+	linked    bool // Link found no mistake
+}
+
+// Body holds the items of a module or of a loop.
+type Body struct {
+	Items []Item // *Wire, *Assign, *Instance, *Loop, Include and Comment; loops only in a module
+
+	module *Module
+	widths map[string]int  // of the nets declared here, by name
+	named  map[string]bool // instances and loops
+}
+
+// Loop repeats its items for each value of the genvar, from From to To-1. Its wires belong to one
+// pass of the loop: neither other passes nor the rest of the module can name them.
+type Loop struct {
+	Name     string // of the block
+	Genvar   string
+	From, To int
+	*Body
+
+	where string
 }
 
 // Item is an element of a module's port list or body.
@@ -62,6 +83,9 @@ type Assign struct {
 	where       string
 }
 
+// Include reads a header into the module.
+type Include struct{ File string }
+
 // Comment is one or more lines of their own, above the next item.
 type Comment struct{ Text string }
 
@@ -73,7 +97,7 @@ type Instance struct {
 	Params  []Pair
 	Ports   []Pair // after Link: all ports, in the order of the module's declaration
 
-	owner *Module
+	owner *Body
 	of    []Port // the module's ports, in the same order; nil before Link
 	where string
 }
@@ -88,15 +112,22 @@ func (*Port) item()     {}
 func (*Wire) item()     {}
 func (*Assign) item()   {}
 func (*Instance) item() {}
+func (*Loop) item()     {}
+func (Include) item()   {}
 func (Comment) item()   {}
 
 // New returns an empty module. doc is its purpose.
 func New(name, doc string) *Module {
-	m := &Module{Name: name, Doc: doc, widths: map[string]int{}, named: map[string]bool{}}
+	m := &Module{Name: name, Doc: doc, constants: map[string]int64{}}
+	m.Body = newBody(m)
 	if !identifier.MatchString(name) {
 		m.fail(caller(), "module name %q is not an identifier", name)
 	}
 	return m
+}
+
+func newBody(m *Module) *Body {
+	return &Body{module: m, widths: map[string]int{}, named: map[string]bool{}}
 }
 
 // Input declares an input of width bits.
@@ -112,45 +143,87 @@ func (m *Module) InOut(name string, width int) { m.port(InOut, name, width, call
 func (m *Module) PortComment(text string) { m.Ports = append(m.Ports, Comment{text}) }
 
 // Wire declares a wire of width bits. The comment may be empty.
-func (m *Module) Wire(name string, width int, comment string) {
+func (b *Body) Wire(name string, width int, comment string) {
 	where := caller()
-	m.declare(name, width, where)
-	m.Items = append(m.Items, &Wire{name, width, comment, where})
+	b.declare(name, width, where)
+	b.Items = append(b.Items, &Wire{name, width, comment, where})
 }
 
 // Comment writes a comment into the body, above the next item.
-func (m *Module) Comment(text string) { m.Items = append(m.Items, Comment{text}) }
+func (b *Body) Comment(text string) { b.Items = append(b.Items, Comment{text}) }
 
 // Assign drives left, a wire or output or a part of one, from the expression
 // right.
-func (m *Module) Assign(left, right string) {
+func (b *Body) Assign(left, right string) {
 	where := caller()
 	if left == "" || right == "" {
-		m.fail(where, "assign %q = %q lacks one side", left, right)
+		b.module.fail(where, "assign %q = %q lacks one side", left, right)
 	}
-	m.Items = append(m.Items, &Assign{left, right, where})
+	b.Items = append(b.Items, &Assign{left, right, where})
 }
 
 // Instance adds an instance of module under a name of its own. The comment is
 // printed above it and may be empty.
-func (m *Module) Instance(module, name, comment string) *Instance {
-	i := &Instance{Module: module, Name: name, Comment: comment, owner: m, where: caller()}
+func (b *Body) Instance(module, name, comment string) *Instance {
+	i := &Instance{Module: module, Name: name, Comment: comment, owner: b, where: caller()}
 	if !identifier.MatchString(module) || !identifier.MatchString(name) {
-		m.fail(i.where, "instance %q of %q is not an identifier", name, module)
+		b.module.fail(i.where, "instance %q of %q is not an identifier", name, module)
 	}
-	if m.named[name] {
-		m.fail(i.where, "instance %s is declared twice", name)
-	}
-	m.named[name] = true
-	m.Items = append(m.Items, i)
+	b.name("instance", name, i.where)
+	b.Items = append(b.Items, i)
 	return i
+}
+
+// Include reads a header with constants, by name, which expressions may use.
+func (m *Module) Include(file string, constants map[string]int) {
+	m.Items = append(m.Items, Include{file})
+	for name, value := range constants {
+		m.constants[name] = int64(value)
+	}
+}
+
+// Loop adds a loop over from <= genvar < to, and names its block. Expressions of its items may use
+// the genvar as a constant, for example x[8*p+:8] or y[p]. Parameters of its instances may not.
+func (m *Module) Loop(name, genvar string, from, to int) *Loop {
+	l := &Loop{Name: name, Genvar: genvar, From: from, To: to, where: caller()}
+	l.Body = newBody(m)
+	if !identifier.MatchString(name) || !identifier.MatchString(genvar) {
+		m.fail(l.where, "loop %q over %q is not an identifier", name, genvar)
+	}
+	if from < 0 || from >= to {
+		m.fail(l.where, "loop %s runs from %d to below %d", name, from, to)
+	}
+	m.name("loop", name, l.where)
+	m.Items = append(m.Items, l)
+	return l
+}
+
+// name registers the name of an instance or of a loop.
+func (b *Body) name(what, name, where string) {
+	if b.named[name] {
+		b.module.fail(where, "%s %s is declared twice", what, name)
+	}
+	b.named[name] = true
+}
+
+// names returns the genvar and the names of the loop's nets and instances.
+func (l *Loop) names() []string {
+	return append(slices.Sorted(maps.Keys(l.widths)), append(slices.Sorted(maps.Keys(l.named)), l.Genvar)...)
+}
+
+// width returns the width of a net that the body can name, or 0.
+func (b *Body) width(net string) int {
+	if w := b.widths[net]; w != 0 {
+		return w
+	}
+	return b.module.widths[net]
 }
 
 // Param sets a parameter of the instance.
 func (i *Instance) Param(name, value string) *Instance {
 	i.Params = i.add(i.Params, "parameter", Pair{name, value, i.where})
 	if value == "" {
-		i.owner.fail(i.where, "instance %s: parameter %s has no value", i.Name, name)
+		i.owner.module.fail(i.where, "instance %s: parameter %s has no value", i.Name, name)
 	}
 	return i
 }
@@ -160,7 +233,7 @@ func (i *Instance) Param(name, value string) *Instance {
 func (i *Instance) Connect(port, expr string) *Instance {
 	where := caller()
 	if expr == "" {
-		i.owner.fail(where, "instance %s: port %s is left open", i.Name, port)
+		i.owner.module.fail(where, "instance %s: port %s is left open", i.Name, port)
 	}
 	i.Ports = i.add(i.Ports, "port", Pair{port, expr, where})
 	return i
@@ -169,7 +242,7 @@ func (i *Instance) Connect(port, expr string) *Instance {
 func (i *Instance) add(list []Pair, what string, pair Pair) []Pair {
 	for _, p := range list {
 		if p.Name == pair.Name {
-			i.owner.fail(pair.where, "instance %s: %s %s is given twice", i.Name, what, pair.Name)
+			i.owner.module.fail(pair.where, "instance %s: %s %s is given twice", i.Name, what, pair.Name)
 		}
 	}
 	return append(list, pair)
@@ -180,13 +253,28 @@ func (i *Instance) add(list []Pair, what string, pair Pair) []Pair {
 func (m *Module) Leaves() []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, it := range m.Items {
-		if i, ok := it.(*Instance); ok && !seen[i.Module] {
+	for _, i := range m.Instances() {
+		if !seen[i.Module] {
 			seen[i.Module] = true
 			names = append(names, i.Module)
 		}
 	}
 	return names
+}
+
+// Instances returns the instances in the body and in its loops, in order. It returns an instance
+// in a loop once.
+func (b *Body) Instances() []*Instance {
+	var all []*Instance
+	for _, it := range b.Items {
+		switch it := it.(type) {
+		case *Instance:
+			all = append(all, it)
+		case *Loop:
+			all = append(all, it.Instances()...)
+		}
+	}
+	return all
 }
 
 // Concat returns the concatenation of the parts, the most significant first.
@@ -207,17 +295,17 @@ func (m *Module) port(d Direction, name string, width int, where string) {
 	m.Ports = append(m.Ports, &Port{d, name, width, where})
 }
 
-func (m *Module) declare(name string, width int, where string) {
+func (b *Body) declare(name string, width int, where string) {
 	if !identifier.MatchString(name) {
-		m.fail(where, "%q is not an identifier", name)
+		b.module.fail(where, "%q is not an identifier", name)
 	}
-	if m.widths[name] != 0 {
-		m.fail(where, "%s is declared twice", name)
+	if b.widths[name] != 0 {
+		b.module.fail(where, "%s is declared twice", name)
 	}
 	if width < 1 {
-		m.fail(where, "%s has a width of %d bits", name, width)
+		b.module.fail(where, "%s has a width of %d bits", name, width)
 	}
-	m.widths[name] = max(width, 1)
+	b.widths[name] = max(width, 1)
 }
 
 func (m *Module) fail(where, format string, args ...any) {

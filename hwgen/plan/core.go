@@ -6,13 +6,36 @@ import (
 	"tributary/hwgen/netlist"
 )
 
-// coreLatency is the core's latency besides the lanes, in cycles: the port's
-// register, the commit's grant, its check, the slot's read, the gate after the
-// memories, and the egress's register.
-const coreLatency = 7
+// coreLatency is the core's latency besides the lanes, in cycles: two registers of the port; the
+// commit's pick, multiplexer and check; the slot's read, two steps of it, judgement, two steps of
+// it, and events; the choice of the slot, its read, the gate; then, behind the lanes, the cache, which
+// forwards.
+const coreLatency = 14
 
-// requestBits is the width of a commit request; agg_ingress lists the fields.
-const requestBits = 102
+const (
+	// labelLatency is the maximum latency of a sum that is in the cache before its result is labelled,
+	// without the cycles that ports take to become ranks: up to the choice of the slot as above, and
+	// its announcement; the choice of the result, at every second cycle, and its pick; its header; its
+	// first beat.
+	labelLatency = 22
+
+	// ResultSpacing is the minimum number of cycles from the start of a result to the next one's: only
+	// then do the ports' queues know whether they have room for it.
+	ResultSpacing = 6
+
+	// CommitSpacing is the number of cycles from a commit to the next.
+	CommitSpacing = 2
+
+	// clearOverhead is the maximum number of cycles for which the commit pauses before and after the
+	// clearing of a job's slots, and setupOverhead those, besides one for each port, in which another
+	// job is set up in its place. agg_jobs lists them.
+	clearOverhead = 14
+	setupOverhead = 2
+)
+
+// readLatency is the number of cycles from agg_reader's choice of a beat to its arrival at the slot
+// memories' outputs.
+const readLatency = 2
 
 // coreBuilder builds the module agg_core.
 type coreBuilder struct {
@@ -23,6 +46,7 @@ type coreBuilder struct {
 	jobBits   int // width of a job's number
 	slotBits  int // width of a slot's number
 	indexBits int // width of a beat's number in its chunk
+	rowBits   int // width of a number of a pair of slots
 	countBits int // width of a number of lanes
 }
 
@@ -35,6 +59,7 @@ func (p *Plan) core() *netlist.Module {
 		jobBits:   indexWidth(p.Jobs),
 		slotBits:  indexWidth(p.Slots),
 		indexBits: indexWidth(p.Beats),
+		rowBits:   indexWidth(p.Window),
 		countBits: indexWidth(p.Lanes + 1),
 	}
 	b.m.Doc = fmt.Sprintf(`The aggregator between AXI4-Stream ports.
@@ -46,21 +71,21 @@ Ports accept data, ask and finish packets. tuser[111:0] is the 14-byte header, o
 first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-ready; m_axis_tready must then let the whole packet pass.
+ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
+has the lowest bits of vectors.
 
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
 lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 wait for the commit. Not done here: framing and CRC, which the shell does.`, p.Latency, p.SumLatency)
 	b.ports()
+	b.events()
 	b.jobs()
-	b.portWires()
-	for port := range p.Workers {
-		b.ingress(port)
-	}
+	b.ingress()
 	b.commits()
 	b.reader()
 	b.sums()
 	b.cache()
+	b.labels()
 	b.egress()
 	b.registers()
 	b.note()
@@ -74,15 +99,13 @@ func (b *coreBuilder) note() {
 	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 
-// ram adds a memory with a word for every beat of every slot.
-func (b *coreBuilder) ram(name string, width int, forward bool) *netlist.Instance {
-	i := b.m.Instance("agg_ram", name, "").
+// ram adds a memory with a word for every beat of every slot. A word is written before its slot is
+// complete, or before its result is sent, and read for use only after.
+func (b *coreBuilder) ram(in *netlist.Body, name string, width int) *netlist.Instance {
+	return in.Instance("agg_ram", name, "").
 		Param("WIDTH", fmt.Sprint(width)).
-		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits))
-	if forward {
-		i.Param("FORWARD", "1")
-	}
-	return i
+		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits)).
+		Param("APART", "1")
 }
 
 // params sets parameters that several leaves share.
@@ -94,6 +117,7 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 		"JOB_BITS":   b.jobBits,
 		"SLOT_BITS":  b.slotBits,
 		"INDEX_BITS": b.indexBits,
+		"ROW_BITS":   b.rowBits,
 		"BEAT_BITS":  b.BeatBits,
 	}
 	for _, n := range names {

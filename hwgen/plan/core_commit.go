@@ -2,127 +2,228 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"tributary/hwgen/netlist"
 )
 
-// commits adds the commit, which accepts or refuses one packet a cycle.
+// requestField is a field of a request for a commit.
+type requestField struct {
+	name  string
+	width int
+}
+
+// requestFields lists the fields of a request from the highest bits on, as agg_commit takes them.
+var requestFields = []requestField{
+	{"entered", 1},
+	{"writable", 1},
+	{"nonfinite", 1},
+	{"bad", 1},
+	{"whole", 1},
+	{"length", 16},
+	{"vid", 32},
+	{"rank", 8},
+	{"epoch", 16},
+	{"format", 8},
+	{"job", 8},
+	{"ecn", 2},
+	{"kind", 4},
+	{"version", 4},
+}
+
+// requestBits is the width of a request.
+var requestBits = func() (sum int) {
+	for _, f := range requestFields {
+		sum += f.width
+	}
+	return sum
+}()
+
+// events declares the wires that tell all parts of the core what has happened.
+func (b *coreBuilder) events() {
+	m := b.m
+	m.Comment("-- Events, for one cycle each --")
+	m.Comment("A packet, or an overdue slot, was judged (agg_slots)")
+	b.wires("", []jobWire{
+		{"judged", b.Workers, "a packet: its port, one hot"},
+		{"e_port", b.portBits, "its port"},
+		{"e_slot", b.slotBits, "its slot, or the overdue one"},
+		{"e_job", b.jobBits, ""},
+		{"e_number", 8, "the packet's job, as in its header"},
+		{"e_epoch", 16, ""},
+		{"e_rank", 8, ""},
+		{"e_rank_bit", b.Workers, "the rank, one hot"},
+		{"e_vid", 32, ""},
+		{"e_gen", 1, "the slot's generation"},
+		{"turn_over", 1, "the slot advances to a new VID"},
+		{"store", 1, "the payload is stored"},
+		{"store_ce", 1, "it is marked CE"},
+		{"store_nonfinite", 1, "it has a NaN or an infinity"},
+		{"owe", 1, "the sender is owed the result"},
+		{"complete", 1, "the slot closes, and is summed"},
+		{"complete_ports", b.Workers, "ports in the sum"},
+		{"complete_vid", 32, ""},
+		{"complete_ecn", 2, ""},
+		{"complete_nonfinite", 1, ""},
+		{"timer_start", 1, "the slot's deadline starts"},
+		{"timer_stop", 1, "the slot has no deadline"},
+		{"acted", 1, "the overdue slot's deadline starts again"},
+		{"overdue", 1, "it still waits"},
+		{"evict", b.Workers, "ports to evict"},
+		{"notice", 1, "the members get a notice"},
+		{"notice_ports", b.Workers, ""},
+		{"notice_code", 8, ""},
+		{"notice_vid", 32, ""},
+		{"asked", 1, "an ask is accepted"},
+		{"finished", 1, "a finish is accepted"},
+		{"answer", 1, "a status answers the ask or finish"},
+		{"answer_code", 8, ""},
+		{"answer_ports", b.Workers, "that it names, or that were evicted"},
+		{"answer_mask", b.Workers, fmt.Sprintf("their ranks, %s later", cycles(b.rankStages()))},
+		{"refused", 1, "the packet is refused"},
+		{"refused_code", 8, ""},
+		{"refused_answer", 1, "a status may answer it"},
+	})
+	m.Comment("A slot was summed (agg_writer)")
+	b.wires("reduced", []jobWire{
+		{"", 1, ""},
+		{"_slot", b.slotBits, ""},
+		{"_gen", 1, "its generation"},
+		{"_job", b.jobBits, ""},
+	})
+}
+
+// cycles writes a number of cycles.
+func cycles(n int) string {
+	if n == 1 {
+		return "1 cycle"
+	}
+	return fmt.Sprintf("%d cycles", n)
+}
+
+// commits adds the commit, which judges one packet, or one overdue slot, every second cycle.
 func (b *coreBuilder) commits() {
 	b.m.Comment("-- Commit --")
 	b.arbiter()
 	b.commit()
-	b.slotWires()
-	b.deadlines()
 	b.slots()
-	b.portRanks("u_named", "commit_index", "answer_ports", "answer_mask")
+	b.deadlines()
+	b.portRanks("u_named", "e_job", "answer_ports", "answer_mask")
 }
 
-// arbiter adds agg_arbiter, which chooses the next packet among the ports'.
+// wires declares wires of one prefix.
+func (b *coreBuilder) wires(prefix string, wires []jobWire) {
+	for _, w := range wires {
+		b.m.Wire(prefix+w.name, w.width, w.doc)
+	}
+}
+
+// arbiter adds agg_arbiter, which picks the next operation.
 func (b *coreBuilder) arbiter() {
 	m := b.m
-	m.Wire("granted_valid", 1, "checks a packet's header; the commit follows in the next cycle")
-	m.Wire("granted_ports", b.Workers, "the packet's port, one hot")
-	m.Wire("granted_port", b.portBits, "")
-	m.Wire("granted_request", requestBits, "")
-	m.Wire("pause", 1, "a slot is overdue")
-	m.Wire("act_next", 1, "agg_slots acts on it in the next cycle")
+	m.Wire("slow", 1, "too many results are being owed")
+	m.Wire("act_valid", 1, "a slot is overdue")
 	m.Wire("act_slot", b.slotBits, "")
 	m.Wire("act_job", b.jobBits, "")
-	var requests []string
-	for p := b.Workers - 1; p >= 0; p-- {
-		requests = append(requests, fmt.Sprintf("p%d_request", p))
-	}
+	m.Wire("act_grant", 1, "")
+	m.Wire("act_ok", 1, "the slot's timer still runs")
+	b.wires("granted_", []jobWire{
+		{"valid", 1, "a packet's header is checked from this cycle on"},
+		{"act", 1, "an overdue slot instead"},
+		{"ports", b.Workers, "the packet's port, one hot"},
+		{"port", b.portBits, ""},
+		{"request", requestBits, ""},
+		{"slot", b.slotBits, "the overdue slot"},
+		{"job", b.jobBits, "its job"},
+	})
 	i := m.Instance("agg_arbiter", "u_arbiter", "")
-	b.params(i, "PORTS", "PORT_BITS")
+	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits)).
-		Connect("hold", "quiet || pause").
-		Connect("req_data", netlist.Concat(requests...)).
+		Connect("hold", "hold_commits").
+		Connect("req_data", "requests").
 		Connect("out_valid", "granted_valid").
+		Connect("out_act", "granted_act").
 		Connect("out_ports", "granted_ports").
 		Connect("out_port", "granted_port").
-		Connect("out_data", "granted_request")
-	m.Assign("unjudged", "|req_valid")
+		Connect("out_data", "granted_request").
+		Connect("out_slot", "granted_slot").
+		Connect("out_job", "granted_job")
 }
 
 // commit adds agg_commit, which checks a packet against its job.
 func (b *coreBuilder) commit() {
 	m := b.m
-	m.Wire("commit_refuse", 1, "the packet fails a check")
-	m.Wire("commit_code", 8, "")
-	m.Wire("commit_belongs", 1, "the packet's rank is its port's")
-	m.Wire("commit_data", 1, "")
-	m.Wire("commit_ask", 1, "")
-	m.Wire("commit_writable", 1, "the packet's payload was written")
-	m.Wire("commit_nonfinite", 1, "")
-	m.Wire("commit_ecn", 2, "")
-	m.Wire("commit_job", 8, "")
-	m.Wire("commit_epoch", 16, "")
-	m.Wire("commit_rank", 8, "")
-	m.Wire("commit_vid", 32, "")
-	m.Wire("commit_ports", b.Workers, "the packet's port, one hot")
-	m.Wire("commit_port", b.portBits, "")
+	b.wires("read", []jobWire{
+		{"", 1, "a slot is read"},
+		{"_row", b.rowBits, "the slot and its neighbour, by one window"},
+		{"_slot", b.slotBits, ""},
+		{"_other", b.slotBits, ""},
+		{"_vid", 32, ""},
+		{"_window", b.slotBits, ""},
+		{"_mask", b.slotBits, ""},
+		{"_first", 32, ""},
+	})
+	b.wires("checked_", []jobWire{
+		{"act", 1, "an overdue slot"},
+		{"refuse", 1, "the packet fails a check"},
+		{"data", 1, ""},
+		{"ask", 1, ""},
+		{"finish", 1, ""},
+		{"code", 8, ""},
+		{"belongs", 1, "the packet's rank is its port's"},
+		{"of_data", 1, ""},
+		{"placed", 1, ""},
+		{"ended", 1, ""},
+		{"writable", 1, "the packet's payload was written"},
+		{"nonfinite", 1, ""},
+		{"ecn", 2, ""},
+		{"number", 8, "of the job"},
+		{"job", b.jobBits, ""},
+		{"epoch", 16, ""},
+		{"rank", 8, ""},
+		{"ports", b.Workers, "the packet's port, one hot"},
+		{"port", b.portBits, ""},
+		{"member", b.Workers, "ports that the job waits for"},
+		{"evicted", b.Workers, ""},
+		{"partial", 1, ""},
+	})
 	i := m.Instance("agg_commit", "u_commit", "")
-	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS")
+	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format))
-	prefixed(i, "granted_", "valid", "ports", "port", "request")
-	prefixed(i, "commit_", "code", "belongs", "data", "ask", "finish", "writable", "nonfinite", "ecn", "job", "index",
-		"epoch", "rank", "vid")
-	i.Connect("refused", "commit_refuse").Connect("from_ports", "commit_ports").Connect("from_port", "commit_port")
-	m.Assign("commit_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("commit_rank", 0, b.portBits)))
-}
-
-// slotWires declares the outputs of agg_slots for a packet and for an overdue slot.
-func (b *coreBuilder) slotWires() {
-	m := b.m
-	m.Wire("turn_over", 1, "the slot advances to a new VID")
-	m.Wire("store_ce", 1, "")
-	m.Wire("store_nonfinite", 1, "")
-	m.Wire("owe", 1, "the card owes the sender the result")
-	m.Wire("complete", 1, "closes the slot")
-	m.Wire("complete_ports", b.Workers, "")
-	m.Wire("complete_vid", 32, "")
-	m.Wire("complete_ecn", 2, "")
-	m.Wire("complete_nonfinite", 1, "")
-	m.Wire("asked", 1, "an ask is accepted")
-	m.Wire("answer", 1, "a status answers an ask or a finish")
-	m.Wire("answer_code", 8, "")
-	m.Wire("answer_ports", b.Workers, "ports with a missing contribution, or evicted ports")
-	m.Wire("act", 1, "the slot is overdue")
-	m.Wire("stall", 1, "the slot cannot advance although a packet requires it")
-	m.Wire("overdue", 1, "")
-	m.Wire("notice", 1, "sends a notice")
-	m.Wire("notice_ports", b.Workers, "to these ports")
-	m.Wire("notice_code", 8, "")
-	m.Wire("notice_vid", 32, "")
-}
-
-// deadlines adds agg_deadlines, which finds overdue slots.
-func (b *coreBuilder) deadlines() {
-	i := b.m.Instance("agg_deadlines", "u_deadlines", "").Connect("job", "commit_index").Connect("close", "complete")
-	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS")
+	prefixed(i, "granted_", "valid", "act", "ports", "port", "request")
+	i.Connect("act_slot", "granted_slot").Connect("act_job", "granted_job")
+	prefixed(i, "checked_", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended", "writable",
+		"nonfinite", "ecn", "epoch", "rank", "partial")
+	i.Connect("acts", "checked_act").Connect("refused", "checked_refuse").
+		Connect("job", "checked_number").Connect("index", "checked_job").
+		Connect("from_ports", "checked_ports").Connect("from_port", "checked_port").
+		Connect("waits_for", "checked_member").Connect("gone", "checked_evicted")
 }
 
 // slots adds agg_slots, which holds the state of every slot.
 func (b *coreBuilder) slots() {
 	m := b.m
-	m.Wire("refused", 1, "")
-	m.Wire("refused_code", 8, "")
-	m.Wire("refused_answer", 1, "a status may answer the refused packet")
 	i := m.Instance("agg_slots", "u_slots", "")
-	b.params(i, "PORTS")
-	i.Param("WINDOW", fmt.Sprint(b.Window))
-	b.params(i, "SLOT_BITS")
-	i.Param("ROW_BITS", fmt.Sprint(indexWidth(b.Window)))
-	for _, w := range []jobWire{
-		{"job_first", 32, ""}, {"job_window", b.slotBits, ""}, {"slot_mask", b.slotBits, ""}, {"slot_base", b.slotBits, ""},
-		{"evicted", b.Workers, ""},
-	} {
-		i.Connect(w.name, b.ofJob(w.name, w.width, "commit_index"))
+	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
+	prefixed(i, "checked_", "act", "refuse", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended",
+		"writable", "nonfinite", "ecn", "number", "job", "epoch", "rank", "ports", "port", "member", "evicted", "partial")
+	b.decodeJob("e_jobs", "e_job")
+	m.Assign("e_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("e_rank", 0, b.portBits)))
+}
+
+// deadlines adds agg_deadlines, which finds overdue slots.
+func (b *coreBuilder) deadlines() {
+	i := b.m.Instance("agg_deadlines", "u_deadlines", "").
+		Connect("slot", "e_slot").Connect("job", "e_job").
+		Connect("start", "timer_start").Connect("stop", "timer_stop")
+	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS")
+}
+
+// request concatenates the fields of a request, in the loop over the ports.
+func request() string {
+	var fields []string
+	for _, f := range requestFields {
+		fields = append(fields, "req_"+f.name)
 	}
-	prefixed(i, "commit_", "refuse", "data", "ask", "finish", "code", "belongs", "ports", "vid", "ecn", "writable",
-		"nonfinite")
-	i.Connect("partial", b.ofJob("job_partial", 1, "commit_index")).
-		Connect("member", b.ofJob("present", b.Workers, "commit_index")).
-		Connect("reduced_slot", "sum_slot").
-		Connect("store", "commit_store")
+	return "{" + strings.Join(fields, ", ") + "}"
 }

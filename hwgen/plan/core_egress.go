@@ -1,47 +1,89 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"tributary/hwgen/netlist"
+)
 
 // egress adds the queues of results and statuses, and their sender.
 func (b *coreBuilder) egress() {
 	m := b.m
 	m.Comment("-- Egress --")
-	m.Wire("result_valid", 1, "a result is ready to send")
-	m.Wire("result_job", b.jobBits, "")
-	m.Wire("result_slot", b.slotBits, "")
-	m.Wire("result_to", b.Workers, "the destination ports")
-	m.Wire("result_replay", 1, "")
-	m.Wire("result_take", 1, "")
+	m.Wire("pick_job", b.jobBits, "of the result that is picked")
 	b.owed()
-	b.labels()
-	m.Wire("result_mask", b.Workers, "ranks in the sum")
-	m.Wire("result_receivers", b.Workers, "ranks that receive it")
-	b.portRanks("u_contributors", "result_job", "result_ports", "result_mask")
-	b.portRanks("u_receivers", "result_job", "result_to", "result_receivers")
+	m.Comment("The picked result; its ranks")
+	b.wires("label_", []jobWire{
+		{"job", b.jobBits, ""},
+		{"receivers", b.Workers, "destination ports"},
+	})
+	b.wires("result_", []jobWire{
+		{"mask", b.Workers, "ranks in the sum"},
+		{"receivers", b.Workers, "ranks that receive it"},
+	})
+	b.portRanks("u_contributors", "label_job", "result_ports", "result_mask")
+	b.portRanks("u_receivers", "label_job", "label_receivers", "result_receivers")
 
 	b.statuses()
 	b.sender()
 }
 
-// statuses adds the queue of statuses, and declares its head.
+// statuses adds the queue of statuses, and declares its head. Replies wait for the ranks that they
+// name.
 func (b *coreBuilder) statuses() {
 	m := b.m
-	status := []struct {
-		name  string
-		width int
-	}{{"valid", 1}, {"port", b.portBits}, {"job", 8}, {"epoch", 16}, {"rank", 8}, {"code", 8}, {"vid", 32}, {"mask", b.Workers}, {"take", 1}}
-	for _, s := range status {
-		m.Wire("status_"+s.name, s.width, "")
+	status := []jobWire{
+		{"wants", 1, ""}, {"ready", 1, "picks a status now"}, {"valid", 1, "the pick"}, {"ports", b.Workers, "its port, one hot"},
+		{"job", 8, ""}, {"epoch", 16, ""}, {"rank", 8, ""}, {"code", 8, ""}, {"vid", 32, ""}, {"mask", b.Workers, ""},
 	}
+	reply := []struct {
+		jobWire
+		event string // the wire that is delayed
+	}{
+		{jobWire{"answer", 1, ""}, "answer"},
+		{jobWire{"refuse", 1, ""}, "refused_answer"},
+		{jobWire{"notice", 1, ""}, "notice"},
+		{jobWire{"answer_code", 8, ""}, "answer_code"},
+		{jobWire{"refuse_code", 8, ""}, "refused_code"},
+		{jobWire{"notice_code", 8, ""}, "notice_code"},
+		{jobWire{"port", b.portBits, ""}, "e_port"},
+		{jobWire{"job", 8, ""}, "e_number"},
+		{jobWire{"epoch", 16, ""}, "e_epoch"},
+		{jobWire{"rank", 8, ""}, "e_rank"},
+		{jobWire{"vid", 32, ""}, "e_vid"},
+		{jobWire{"notice_ports", b.Workers, ""}, "notice_ports"},
+		{jobWire{"notice_job", b.jobBits, ""}, "e_job"},
+		{jobWire{"notice_vid", 32, ""}, "notice_vid"},
+	}
+	m.Comment("Replies, in the cycle of the ranks that they name")
+	m.Wire("reply_valid", 1, "")
+	var in, out []string
+	width := 0
+	for _, r := range reply {
+		m.Wire("reply_"+r.name, r.width, "")
+		in, out = append(in, r.event), append(out, "reply_"+r.name)
+		width += r.width
+	}
+	m.Instance("agg_tag_delay", "u_replies", "").
+		Param("WIDTH", fmt.Sprint(width)).
+		Param("CYCLES", fmt.Sprint(b.rankStages())).
+		Connect("in_valid", "answer || refused_answer || notice").
+		Connect("in_tag", netlist.Concat(in...)).
+		Connect("out_valid", "reply_valid").
+		Connect("out_tag", netlist.Concat(out...))
+	b.wires("status_", status)
 	i := m.Instance("agg_status", "u_status", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
-	prefixed(i, "commit_", "port", "job", "epoch", "rank", "vid")
+	for _, r := range reply {
+		value := "reply_" + r.name
+		if r.name == "answer" || r.name == "refuse" || r.name == "notice" {
+			value = "reply_valid && " + value
+		}
+		i.Connect(r.name, value)
+	}
 	i.Connect("drop", "drop_statuses").
-		Connect("refuse", "refused_answer").Connect("refuse_code", "refused_code").
-		Connect("notice_job", "commit_index").
-		Connect("notice_epoch", b.ofJob("job_epoch", 16, "commit_index")).
-		Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "commit_index")).
-		Connect("ready", "port_ready")
+		Connect("notice_epoch", b.ofJob("job_epoch", 16, "reply_notice_job")).
+		Connect("notice_ranks", b.ofJob("rank_of_port", 8*b.Workers, "reply_notice_job"))
 	for _, s := range status {
 		i.Connect("pick_"+s.name, "status_"+s.name)
 	}
@@ -49,40 +91,44 @@ func (b *coreBuilder) statuses() {
 
 // sender adds agg_egress, which sends results and statuses.
 func (b *coreBuilder) sender() {
+	for _, kind := range []string{"result", "replay", "status"} {
+		b.m.Wire("sends_"+kind, 1, "")
+	}
 	i := b.m.Instance("agg_egress", "u_egress", "")
-	b.params(i, "PORTS", "PORT_BITS", "SLOT_BITS", "INDEX_BITS")
+	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("KEEP_BITS", fmt.Sprint(b.ResultKeepBits)).
+		Param("RANKS_LATENCY", fmt.Sprint(b.rankStages())).
 		Param("FORMAT", fmt.Sprintf("8'd%d", b.Result.Format)).
-		Connect("result_last", b.ofJob("job_last", b.indexBits, "result_job")).
-		Connect("result_ports", "result_to").
-		Connect("result_job", b.number("result_job")).
-		Connect("result_epoch", b.ofJob("job_epoch", 16, "result_job")).
-		Connect("result_chunk", b.ofJob("job_chunk", 16, "result_job")).
-		Connect("result_partial", fmt.Sprintf("|(%s & ~result_ports)", b.ofJob("member", b.Workers, "result_job"))).
-		Connect("rd_en", "send_en").Connect("rd_slot", "send_slot").Connect("rd_beat", "send_beat").
-		Connect("rd_written", "send_written")
+		Connect("start", "port_start").
+		Connect("job_last", b.ofJob("job_last", b.indexBits, "label_job")).
+		Connect("job_number", b.number("label_job")).
+		Connect("job_epoch", b.ofJob("job_epoch", 16, "label_job")).
+		Connect("job_chunk", b.ofJob("job_chunk", 16, "label_job")).
+		Connect("job_member", b.ofJob("member", b.Workers, "label_job")).
+		Connect("rd_en", "send_en").Connect("rd_slot", "send_read_slot").Connect("rd_beat", "send_beat")
 }
 
 // labels adds agg_labels, which holds the header fields of the chunk in every slot.
 func (b *coreBuilder) labels() {
 	m := b.m
-	written := "written_job"
-	if b.Jobs == 1 {
-		written = "unused_written_job"
-	}
-	m.Wire(written, b.jobBits, "of the sum being written")
-	m.Wire("written_vid", 32, "")
-	m.Wire("result_ports", b.Workers, "ports in the result that is ready to send")
-	m.Wire("result_vid", 32, "")
-	m.Wire("result_ecn", 2, "")
-	m.Wire("result_nonfinite", 1, "")
+	m.Comment("-- Labels --")
+	m.Wire("begun_gen", 1, "of begun_slot")
+	m.Comment("The label of label_slot, two cycles later")
+	b.wires("result_", []jobWire{
+		{"ports", b.Workers, "that contributed"},
+		{"vid", 32, ""},
+		{"ecn", 2, ""},
+		{"nonfinite", 1, ""},
+		{"gen", 1, ""},
+	})
 	i := m.Instance("agg_labels", "u_labels", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").
+	i.Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").Connect("complete_gen", "e_gen").
+		Connect("rd_slot", "choice_slot").
 		Connect("beat_ports", "beat_members").
-		Connect("written_job", written).
-		Connect("send_slot", "result_slot").Connect("send_ports", "result_ports").Connect("send_vid", "result_vid").
-		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite")
+		Connect("wr_slot", "cache_wr_slot").
+		Connect("send_slot", "label_slot").Connect("send_ports", "result_ports").Connect("send_vid", "result_vid").
+		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite").Connect("send_gen", "result_gen")
 }
 
 // number widens a job's number to the width of the header's field.

@@ -12,11 +12,13 @@ func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Jobs --")
 	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
-	m.Wire("flush_slots", b.Slots, "slots whose job ends")
-	m.Wire("quiet", 1, "all jobs end: the commit pauses")
+	m.Wire("unused_quiet", 1, "all jobs end")
+	m.Wire("hold_commits", 1, "nothing is picked for the commit")
+	m.Wire("idle", 1, "and nothing is being judged")
+	m.Wire("clear", 1, "empties a slot")
+	m.Wire("clear_slot", b.slotBits, "")
 	m.Wire("drop_statuses", b.Jobs, "")
 	m.Wire("drained", b.Jobs, "no slot of the job is being reduced")
-	m.Wire("sending", 1, "a result is being sent: its cache entry must not change")
 	m.Wire("sets_up", b.Jobs, "the job is being set up")
 	m.Wire("sets_up_job", b.jobBits, "the job's number")
 	m.Wire("cleared", 1, "the job's old counts are cleared")
@@ -26,19 +28,16 @@ func (b *coreBuilder) jobs() {
 	for _, w := range operations {
 		m.Wire(w.name, w.width, "")
 	}
-	m.Wire("commit_finish", 1, "")
-	m.Wire("commit_index", b.jobBits, "the job of the packet, or of the overdue slot")
-	m.Wire("commit_rank_bit", b.Workers, "the packet's sender, one hot")
-	m.Wire("evict", b.Workers, "ports to evict")
-	m.Wire("answer_mask", b.Workers, "missing or evicted ranks")
-
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
 	b.params(i, "SLOT_BITS", "INDEX_BITS")
 	i.Param("LANE_BITS", fmt.Sprint(bits.TrailingZeros(uint(b.Lanes)))).
-		Connect("finish", "commit_finish").Connect("finish_job", "commit_index").Connect("finish_bit", "commit_rank_bit").
-		Connect("evict_job", "commit_index").Connect("evict_ranks", "answer_mask")
+		Param("STAGES", fmt.Sprint(b.rankStages())).
+		Connect("finish", "finished").Connect("finish_job", "e_job").
+		Connect("finish_bit", "e_rank_bit").Connect("finish_ports", "judged").
+		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask").
+		Connect("quiet", "unused_quiet")
 }
 
 // jobWire is an output of agg_jobs, with a field for every job.
@@ -80,13 +79,7 @@ func (b *coreBuilder) byJob() string {
 
 // ofJob selects the field of a vector for the job whose number is on a wire.
 func (b *coreBuilder) ofJob(name string, width int, index string) string {
-	switch {
-	case b.Jobs == 1:
-		return name
-	case width == 1:
-		return fmt.Sprintf("%s[%s]", name, index)
-	}
-	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
+	return element(name, width, b.Jobs, index)
 }
 
 // forJob selects the field of a vector for one job.
@@ -97,31 +90,45 @@ func (b *coreBuilder) forJob(name string, width, job int) string {
 	return netlist.Slice(name, job*width, width)
 }
 
-// ifJob restricts a condition to the job whose number is on a wire.
-func (b *coreBuilder) ifJob(condition, index string, job int) string {
+// eachJob returns where to add a part of the core that each job has: in a loop, or in the module
+// if there is only one job.
+func (b *coreBuilder) eachJob(loop string) *netlist.Body {
+	if b.Jobs == 1 {
+		return b.m.Body
+	}
+	return b.m.Loop(loop, "j", 0, b.Jobs).Body
+}
+
+// decodeJob adds a wire with the job whose number is on another wire, one hot. ifJob needs it.
+func (b *coreBuilder) decodeJob(jobs, index string) {
+	if b.Jobs > 1 {
+		b.m.Wire(jobs, b.Jobs, index+", one hot")
+		b.m.Assign(jobs, fmt.Sprintf("%d'd1 << %s", b.Jobs, index))
+	}
+}
+
+// ifJob restricts a condition to a job, in the loop over all jobs.
+func (b *coreBuilder) ifJob(condition, jobs string) string {
 	if b.Jobs == 1 {
 		return condition
 	}
-	return fmt.Sprintf("%s && %s == %d'd%d", condition, index, b.jobBits, job)
+	return fmt.Sprintf("%s && %s[j]", condition, jobs)
 }
 
-// eachJob concatenates one field of every job, job 0 in the lowest bits.
-func (b *coreBuilder) eachJob(of func(job int) string) string {
-	var parts []string
-	for j := b.Jobs - 1; j >= 0; j-- {
-		parts = append(parts, of(j))
+// rankStages returns the cycles that agg_port_ranks takes.
+func (p *Plan) rankStages() int {
+	if p.Workers > 16 {
+		return 2
 	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return netlist.Concat(parts...)
+	return 1
 }
 
 // portRanks adds agg_port_ranks, which converts a mask of ports of a job to ranks.
 func (b *coreBuilder) portRanks(name, index, ports, ranks string) {
 	i := b.m.Instance("agg_port_ranks", name, "")
-	b.params(i, "PORTS")
-	i.Connect("member", b.ofJob("member", b.Workers, index)).
+	b.params(i, "PORTS", "PORT_BITS")
+	i.Param("STAGES", fmt.Sprint(b.rankStages())).
+		Connect("member", b.ofJob("member", b.Workers, index)).
 		Connect("rank_of_port", b.ofJob("rank_of_port", 8*b.Workers, index)).
 		Connect("ports", ports).
 		Connect("ranks", ranks)

@@ -16,15 +16,13 @@ func (b *coreBuilder) ports() {
 	m.Input("link_down", 1)
 	m.Output("hold", 1)
 	m.Output("unjudged", 1)
-	for p := range b.Workers {
-		m.PortComment(fmt.Sprintf("Port %d, in", p))
-		m.Input(axis("s", p, "tdata"), b.BeatBits)
-		m.Input(axis("s", p, "tkeep"), b.KeepBits)
-		m.Input(axis("s", p, "tvalid"), 1)
-		m.Output(axis("s", p, "tready"), 1)
-		m.Input(axis("s", p, "tlast"), 1)
-		m.Input(axis("s", p, "tuser"), coreHeaderBits)
-	}
+	m.PortComment("In, for each port")
+	m.Input("s_axis_tdata", b.Workers*b.BeatBits)
+	m.Input("s_axis_tkeep", b.Workers*b.KeepBits)
+	m.Input("s_axis_tvalid", b.Workers)
+	m.Output("s_axis_tready", b.Workers)
+	m.Input("s_axis_tlast", b.Workers)
+	m.Input("s_axis_tuser", b.Workers*coreHeaderBits)
 	m.PortComment("Out, for all ports")
 	m.Output("m_axis_tdata", b.ResultBeatBits)
 	m.Output("m_axis_tkeep", b.ResultKeepBits)
@@ -35,16 +33,41 @@ func (b *coreBuilder) ports() {
 	m.Output("m_axis_tdest", b.Workers)
 	m.PortComment("Ports with room for a whole packet")
 	m.Input("port_ready", b.Workers)
+	m.PortComment("Ports for which a packet starts: its beats come later")
+	m.Output("port_start", b.Workers)
 	m.PortComment("The members and their ranks" + b.byJob())
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
 	registerPorts(m)
+	m.PortComment("A write lacks bytes: it is refused")
+	m.Input("s_reg_partial", 1)
 	m.PortComment("Events of the shell, one per cycle")
 	for _, e := range shellEvents {
 		m.Input(e.core, 1)
 	}
+	b.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
+}
+
+// verdict lists the outputs that report what became of a data packet.
+func (p *Plan) verdict() []jobWire {
+	return []jobWire{
+		{"verdict_valid", 1, ""},
+		{"verdict_port", indexWidth(p.Workers), ""},
+		{"verdict_slot", indexWidth(p.Slots), ""},
+		{"verdict_vid", 32, ""},
+		{"verdict_result", 3, ""},
+		{"verdict_code", 8, ""},
+	}
+}
+
+// verdictPorts declares the verdicts, which core and top share.
+func (p *Plan) verdictPorts(m *netlist.Module) {
+	m.PortComment("What became of a data packet: one event for each that entered, in the order of their port")
+	for _, w := range p.verdict() {
+		m.Output(w.name, w.width)
+	}
 }
 
 // registerPorts declares the register bus, which core and top share.
@@ -59,6 +82,30 @@ func registerPorts(m *netlist.Module) {
 	m.Input("m_reg_ready", 1)
 	m.Output("m_reg_code", 8)
 	m.Output("m_reg_value", 64)
+}
+
+// axilPorts declares the AXI4-Lite port of a top.
+func axilPorts(m *netlist.Module) {
+	m.PortComment("Registers, as an AXI4-Lite subordinate")
+	m.Input("s_axil_awaddr", 32)
+	m.Input("s_axil_awprot", 3)
+	m.Input("s_axil_awvalid", 1)
+	m.Output("s_axil_awready", 1)
+	m.Input("s_axil_wdata", 64)
+	m.Input("s_axil_wstrb", 8)
+	m.Input("s_axil_wvalid", 1)
+	m.Output("s_axil_wready", 1)
+	m.Output("s_axil_bresp", 2)
+	m.Output("s_axil_bvalid", 1)
+	m.Input("s_axil_bready", 1)
+	m.Input("s_axil_araddr", 32)
+	m.Input("s_axil_arprot", 3)
+	m.Input("s_axil_arvalid", 1)
+	m.Output("s_axil_arready", 1)
+	m.Output("s_axil_rdata", 64)
+	m.Output("s_axil_rresp", 2)
+	m.Output("s_axil_rvalid", 1)
+	m.Input("s_axil_rready", 1)
 }
 
 // axis names a signal of a port's AXI4-Stream; side is "s" for input, "m" for

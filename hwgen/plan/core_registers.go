@@ -11,9 +11,7 @@ import (
 func (b *coreBuilder) registers() {
 	b.m.Comment("-- Registers --")
 	b.registerBank()
-	for j := range b.Jobs {
-		b.jobCounts(j)
-	}
+	b.jobCounts()
 	b.lags()
 	b.counters()
 }
@@ -39,34 +37,30 @@ func (b *coreBuilder) registerBank() {
 	}
 	b.params(i, "JOB_BITS")
 	i.Param("RANK_BITS", fmt.Sprint(b.portBits))
-	i.Connect("job_finished", b.eachJob(func(j int) string {
-		return widen(b.forJob("job_finished", b.Workers, j), b.Workers, 64)
-	})).Connect("job_members", b.eachJob(func(j int) string {
-		return widen(b.forJob("member", b.Workers, j), b.Workers, 64)
-	})).Connect("job_evicted", b.eachJob(func(j int) string {
-		return widen(b.forJob("job_evicted", b.Workers, j), b.Workers, 64)
-	})).Connect("job_base", b.eachJob(func(j int) string {
-		return widen(b.forJob("slot_base", b.slotBits, j), b.slotBits, 16)
-	})).Connect("job_slots", b.eachJob(func(j int) string {
-		return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
-	}))
-
+	// each widens the field of every job.
+	each := func(name string, from, to int) string {
+		return join(b.Jobs, func(j int) string { return widen(b.forJob(name, from, j), from, to) })
+	}
+	i.Connect("job_finished", each("job_finished", b.Workers, 64)).
+		Connect("job_members", each("member", b.Workers, 64)).
+		Connect("job_evicted", each("job_evicted", b.Workers, 64)).
+		Connect("job_base", each("slot_base", b.slotBits, 16)).
+		Connect("job_slots", join(b.Jobs, func(j int) string {
+			return fmt.Sprintf("16'd1 + %s", widen(b.forJob("slot_mask", b.slotBits, j), b.slotBits, 16))
+		}))
 }
 
 // jobCounts adds agg_job_counts, which counts NaNs, infinities and overflows of one job.
-func (b *coreBuilder) jobCounts(j int) {
-	name := "u_job_counts"
-	if b.Jobs > 1 {
-		name = fmt.Sprintf("u_job_counts_j%d", j)
-	}
-	i := b.m.Instance("agg_job_counts", name, "").
+func (b *coreBuilder) jobCounts() {
+	b.decodeJob("written_jobs", "written_job")
+	i := b.eachJob("g_counts").Instance("agg_job_counts", "u_job_counts", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
-		Connect("clear", b.forJob("sets_up", 1, j)).
-		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "commit_index", j)).
-		Connect("vid", "commit_vid").Connect("rank", "commit_rank").
-		Connect("wr_en", b.ifJob("cache_wr_en", "written_job", j)).Connect("wr_vid", "written_vid")
+		Connect("clear", b.ofJob("sets_up", 1, "j")).
+		Connect("stored_nonfinite", b.ifJob("store_nonfinite", "e_jobs")).
+		Connect("vid", "e_vid").Connect("rank", "e_rank").
+		Connect("wr_en", b.ifJob("written", "written_jobs")).Connect("wr_vid", "written_vid")
 	for _, c := range jobCounts {
-		i.Connect(c.name, b.forJob(c.name, c.width, j))
+		i.Connect(c.name, b.ofJob(c.name, c.width, "j"))
 	}
 }
 
@@ -76,7 +70,7 @@ func (b *coreBuilder) lags() {
 		Param("RANK_BITS", fmt.Sprint(b.portBits))
 	b.params(i, "JOB_BITS", "SLOT_BITS")
 	i.Connect("clear", "|sets_up").Connect("clear_job", "sets_up_job").Connect("ready", "cleared").
-		Connect("store", "commit_store").Connect("job", "commit_index").Connect("rank", netlist.Slice("commit_rank", 0, b.portBits)).
+		Connect("slot", "e_slot").Connect("job", "e_job").Connect("rank", netlist.Slice("e_rank", 0, b.portBits)).
 		Connect("rd_job", "lag_job").Connect("rd_rank", "lag_rank").Connect("rd_bucket", "lag_bucket").
 		Connect("value", "lag_value")
 }
@@ -90,15 +84,14 @@ func (b *coreBuilder) counters() {
 	b.m.Instance("agg_counters", "u_counters", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
 		Connect("clear", "clear_counters").
-		Connect("stored", "commit_store").Connect("stored_ce", "store_ce").
+		Connect("stored", "store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
-		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "commit_index"))).
+		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "e_job"))).
 		Connect("evicts", "|evict").
-		Connect("finished", "commit_finish").
 		Connect("chunk", "reduced").Connect("beat", "beat_strobe").
-		Connect("result", "result_take && !result_replay").
-		Connect("replay", "result_take && result_replay").
-		Connect("status", "status_take").
+		Connect("result", "sends_result").
+		Connect("replay", "sends_replay").
+		Connect("status", "sends_status").
 		Connect("nonfinite_out", "nonfinite").Connect("undecided", undecided).Connect("stalled", stalled).
 		Connect("index", "counter_index").Connect("value", "counter_value")
 }

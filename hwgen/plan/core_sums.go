@@ -10,9 +10,24 @@ import (
 func (b *coreBuilder) reader() {
 	m := b.m
 	m.Comment("-- Sum --")
-	m.Wire("send_slot", b.slotBits, "of the result being sent")
+	m.Wire("choice_slot", b.slotBits, "of the beat that is read next")
+	m.Wire("begun", 1, "a slot's first beat was chosen")
+	m.Wire("begun_slot", b.slotBits, "")
+	begunJob := "begun_job"
+	if b.Jobs == 1 {
+		begunJob = "unused_begun_job"
+	}
+	m.Wire(begunJob, b.jobBits, "")
 	m.Wire("beat_slot", b.slotBits, "of the beat at the slot memories' outputs")
 	m.Wire("beat_index", b.indexBits, "")
+	m.Wire("beat_gen", 1, "its slot's generation")
+	m.Wire("beat_job", b.jobBits, "")
+	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
+	m.Comment("Results on their way out: their slots do not begin")
+	for _, step := range []string{"label", "prep", "send"} {
+		m.Wire(step+"_valid", 1, "")
+		m.Wire(step+"_slot", b.slotBits, "")
+	}
 	stop, valid, slot, beat := "1'b0", "1'b0", fmt.Sprintf("%d'd0", b.slotBits), fmt.Sprintf("%d'd0", b.indexBits)
 	strobe, pass, stalled := "beat_strobe", "unused_beat_pass", "unused_stalled"
 	comment := "No beat is read again: one pass decides every beat."
@@ -32,8 +47,10 @@ func (b *coreBuilder) reader() {
 	}
 	i := m.Instance("agg_reader", "u_reader", comment)
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
-	i.Connect("complete_slot", "slot").Connect("complete_job", "commit_index").Connect("sending_slot", "send_slot").
-		Connect("reduced_job", "sum_job").
+	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
+		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
+		Connect("label_slot", "choice_slot").Connect("pick_valid", "label_valid").Connect("pick_slot", "label_slot").
+		Connect("begun_job", begunJob).Connect("beat_last", "beat_chunk_end").
 		Connect("stop", stop).
 		Connect("again_valid", valid).
 		Connect("again_slot", slot).
@@ -48,43 +65,82 @@ func (b *coreBuilder) sums() {
 	m.Wire("sum", b.ResultBeatBits, "of all ports, lane by lane")
 	m.Wire("sum_over", b.Lanes, "elements that overflowed")
 	m.Wire("sum_next", 1, "the next cycle has a sum")
+	m.Wire("sum_slot", b.slotBits, "its slot")
 	m.Wire("sum_beat", b.indexBits, "")
+	m.Wire("sum_gen", 1, "")
+	m.Wire("sum_job", b.jobBits, "")
+	m.Wire("sum_chunk_end", 1, "")
 	if b.Lane.Shared != nil {
 		b.undecided()
 		return
 	}
 	b.lanes("sum", "sum_over", "")
-	b.tags("beat_strobe", netlist.Concat("beat_slot", "beat_index"), "sum_next", netlist.Concat("sum_slot", "sum_beat"),
-		b.slotBits+b.indexBits)
+	b.tags("beat_strobe", "sum_next", nil)
 }
 
 // lanes adds a lane for every element of a beat and connects the outputs to the
 // given wires.
 func (b *coreBuilder) lanes(sum, over, undecided string) {
-	for l := range b.Lanes {
-		i := b.m.Instance("agg_lane", fmt.Sprintf("u_lane_%d", l), "")
-		for p := range b.Workers {
-			i.Connect(fmt.Sprintf("x_p%d", p), netlist.Slice(fmt.Sprintf("p%d_gated", p), l*b.operandBits(), b.operandBits()))
-		}
-		i.Connect("y", netlist.Slice(sum, l*b.ResultBits, b.ResultBits)).
-			Connect("over", bit(over, l, b.Lanes))
-		if undecided != "" {
-			i.Connect("undecided", bit(undecided, l, b.Lanes))
-		}
+	i := b.m.Loop("g_lane", "l", 0, b.Lanes).Instance("agg_lane", "u_lane", "")
+	for p := range b.Workers {
+		i.Connect(fmt.Sprintf("x_p%d", p), b.operand(p))
 	}
+	i.Connect("y", b.ofLane(sum, b.ResultBits)).Connect("over", b.ofLane(over, 1))
+	if undecided != "" {
+		i.Connect("undecided", b.ofLane(undecided, 1))
+	}
+}
+
+// operand selects a port's element from the gates' outputs, in a loop over the lanes.
+func (b *coreBuilder) operand(port int) string {
+	first, width := port*b.operandBeatBits(), b.operandBits()
+	switch {
+	case b.Lanes == 1 && b.Workers == 1:
+		return "gated"
+	case b.Lanes == 1:
+		return netlist.Slice("gated", first, width)
+	case port == 0:
+		return b.ofLane("gated", width)
+	}
+	return fmt.Sprintf("gated[%d+%d*l+:%d]", first, width, width)
+}
+
+// ofLane selects the element of a vector for a lane, in a loop over the lanes.
+func (b *coreBuilder) ofLane(name string, width int) string {
+	return element(name, width, b.Lanes, "l")
 }
 
 // passage returns the cycles from the memories' output to the sum: one for the
 // gate, and the lane's latency.
 func (p *Plan) passage() int { return 1 + p.Lane.Latency }
 
-// tags delays a beat's tag by one cycle less than gates and lanes take.
-func (b *coreBuilder) tags(inValid, in, valid, out string, width int) {
+// tag is a field that travels beside a beat through the lanes.
+type tag struct {
+	beat, sum string // the wires before and after
+	width     int
+}
+
+// tags delays a beat's tag by one cycle less than gates and lanes take. more are fields in addition
+// to those that every card has.
+func (b *coreBuilder) tags(beat, sum string, more []tag) {
+	all := append([]tag{
+		{"beat_slot", "sum_slot", b.slotBits},
+		{"beat_index", "sum_beat", b.indexBits},
+		{"beat_gen", "sum_gen", 1},
+		{"beat_job", "sum_job", b.jobBits},
+		{"beat_chunk_end", "sum_chunk_end", 1},
+	}, more...)
+	var in, out []string
+	width := 0
+	for _, t := range all {
+		in, out = append(in, t.beat), append(out, t.sum)
+		width += t.width
+	}
 	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag leaves one cycle before its sum.").
 		Param("WIDTH", fmt.Sprint(width)).
 		Param("CYCLES", fmt.Sprint(b.passage()-1)).
-		Connect("in_valid", inValid).
-		Connect("in_tag", in).
-		Connect("out_valid", valid).
-		Connect("out_tag", out)
+		Connect("in_valid", beat).
+		Connect("in_tag", netlist.Concat(in...)).
+		Connect("out_valid", sum).
+		Connect("out_tag", netlist.Concat(out...))
 }

@@ -25,7 +25,7 @@ func (f Format) Float() bool { return f.Exp > 0 }
 
 // shape sets the parameters of a leaf that computes with a floating-point format.
 func (f Format) shape(i *netlist.Instance) *netlist.Instance {
-	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITY", f.infinity())
+	return i.Param("EXP", fmt.Sprint(f.Exp)).Param("FRAC", fmt.Sprint(f.Frac)).Param("INFINITIES", f.infinity())
 }
 
 // identity returns a gate's parameter IDENTITY: the operand of format f for a port that is
@@ -34,7 +34,7 @@ func (p *Plan) identity(f Format) string {
 	return fmt.Sprintf("64'h%x", p.Sum.Code.Identity(f.Format))
 }
 
-// infinity returns a leaf's parameter INFINITY: 1 if the format has infinities.
+// infinity returns a leaf's parameter INFINITIES: 1 if the format has infinities.
 func (f Format) infinity() string {
 	if f.Infinity {
 		return "1"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/config"
 	"tributary/hwgen/netlist"
 )
 
@@ -16,9 +17,29 @@ var none = Shell{
 	modules: noneModules,
 }
 
-// queueSlack is the number of beats that a port's queue holds besides a packet, so that
-// packets follow one another without a bubble. agg_port_queue needs 3 of them.
-const queueSlack = 4
+const (
+	// queueSlack is the number of beats that a port's queue holds besides a packet, so that
+	// packets follow one another without a bubble. It covers the cycles from the start of a
+	// packet to its first beat, and those from a beat that leaves to the room it frees.
+	queueSlack = 12
+
+	// queuePacketBits is log2 of the packets that a port's queue holds: enough for packets
+	// of one beat without a bubble, with the same slack.
+	queuePacketBits = 4
+
+	// queueFree is the depth of an FPGA's block RAM at its widest. A shallower queue saves
+	// nothing.
+	queueFree = 512
+
+	// queueLatency is the number of cycles that an empty queue adds.
+	queueLatency = 2
+)
+
+// queueDepthBits returns log2 of the beats in a port's queue: room for the largest packet and the
+// slack and, where it is free, for as many of the largest packets as the queue counts.
+func (p *Plan) queueDepthBits() int {
+	return indexWidth(max(p.Beats+queueSlack, min(p.Beats<<queuePacketBits, queueFree)))
+}
 
 // noneHeaderBits is the width of tuser at a port's output: the header with
 // mask.
@@ -36,15 +57,13 @@ tkeep is all ones in a beat of a payload; a packet without payload is one beat w
 
 A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 it is low, and until its jobs have drained, the card accepts no register access and drops
-incoming packets. Packets in a queue leave completely.
+incoming packets. An access under way is answered, and packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
-		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency))
+		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency+queueLatency))
 	p.nonePorts(m)
 	p.noneCore(m)
-	for port := range p.Workers {
-		p.noneQueue(m, port)
-	}
+	p.noneQueues(m)
 	return []*netlist.Module{m}
 }
 
@@ -67,12 +86,18 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 		m.Output(axis("m", port, "tlast"), 1)
 		m.Output(axis("m", port, "tuser"), noneHeaderBits)
 	}
-	registerPorts(m)
+	if p.RegPort == config.RegPortAXIL {
+		axilPorts(m)
+	} else {
+		registerPorts(m)
+	}
+	p.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }
 
 func (p *Plan) noneCore(m *netlist.Module) {
+	includeHeader(m)
 	m.Wire("down", 1, "the link is down, or its jobs have not drained")
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unused_unjudged", 1, "workers may send at any time")
@@ -85,17 +110,34 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
+	m.Wire("port_start", p.Workers, "a packet starts for the port")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("busy", "hold")
 
+	p.noneRegisters(m)
+
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down").
 		Connect("unjudged", "unused_unjudged")
+	if p.RegPort == config.RegPortBus {
+		core.Connect("s_reg_valid", "s_reg_valid && !down").Connect("s_reg_ready", "reg_ready").
+			Connect("s_reg_partial", "1'b0")
+	} else {
+		for _, name := range accessSignals {
+			core.Connect("s_reg_"+name, "reg_"+name)
+		}
+		for _, name := range answerSignals {
+			core.Connect("m_reg_"+name, "answer_"+name)
+		}
+	}
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
+	}
+	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
+		core.Connect("s_axis_"+signal, p.eachAxis("s", signal))
 	}
 	core.Connect("m_axis_tready", "1'b1")
 	prefixed(core, "unused_", "member", "rank_of_port")
@@ -109,23 +151,78 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }
 
-func (p *Plan) noneQueue(m *netlist.Module, port int) {
-	depth := indexWidth(p.Beats + queueSlack)
-	q := m.Instance("agg_port_queue", fmt.Sprintf("u_queue_p%d", port), "").
+// eachAxis concatenates a signal of the AXI4-Streams of all ports.
+func (p *Plan) eachAxis(side, signal string) string {
+	return join(p.Workers, func(port int) string { return axis(side, port, signal) })
+}
+
+// noneRegisters adds the card's register port in front of the core's. While the link is down, no
+// access passes.
+func (p *Plan) noneRegisters(m *netlist.Module) {
+	m.Wire("reg_ready", 1, "the core can take a register access")
+	if p.RegPort == config.RegPortBus {
+		m.Assign("s_reg_ready", "reg_ready && !down")
+		return
+	}
+	m.Wire("reg_valid", 1, "")
+	m.Wire("reg_write", 1, "")
+	m.Wire("reg_addr", 32, "")
+	m.Wire("reg_wdata", 64, "")
+	m.Wire("reg_partial", 1, "a write lacks bytes")
+	m.Wire("answer_valid", 1, "")
+	m.Wire("answer_ready", 1, "")
+	m.Wire("answer_code", 8, "")
+	m.Wire("answer_value", 64, "")
+	axil := m.Instance("agg_axil", "u_axil", "").Connect("link_down", "down")
+	for _, name := range accessSignals {
+		axil.Connect("m_reg_"+name, "reg_"+name)
+	}
+	for _, name := range answerSignals {
+		axil.Connect("s_reg_"+name, "answer_"+name)
+	}
+}
+
+// accessSignals and answerSignals name the signals of a register access and of its answer.
+var (
+	accessSignals = []string{"valid", "ready", "write", "addr", "wdata", "partial"}
+	answerSignals = []string{"valid", "ready", "code", "value"}
+)
+
+func (p *Plan) noneQueues(m *netlist.Module) {
+	m.Comment("Output queues of the ports, port 0 in the lowest bits of vectors")
+	signals := []struct {
+		name  string
+		width int
+	}{
+		{"tvalid", 1}, {"tready", 1}, {"tdata", p.ResultBeatBits}, {"tkeep", p.ResultKeepBits}, {"tlast", 1},
+		{"tuser", noneHeaderBits},
+	}
+	for _, s := range signals {
+		m.Wire("queue_"+s.name, p.Workers*s.width, "")
+	}
+	depth := p.queueDepthBits()
+	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+1)
+	p.memory("headers in an output queue, one per port", p.Workers, 1<<queuePacketBits, noneHeaderBits+1)
+	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
+	q := m.Loop("g_queue", "p", 0, p.Workers).Instance("agg_port_queue", "u_queue", "").
 		Param("BEAT_BITS", fmt.Sprint(p.ResultBeatBits)).
 		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
-		Connect("ready", bit("port_ready", port, p.Workers)).
-		Connect("s_axis_tvalid", bit("port_tvalid", port, p.Workers)).
+		Param("PACKET_BITS", fmt.Sprint(queuePacketBits)).
+		Connect("start", of("port_start", 1)).
+		Connect("ready", of("port_ready", 1)).
+		Connect("s_axis_tvalid", of("port_tvalid", 1)).
 		Connect("s_axis_tdata", "out_tdata").
 		Connect("s_axis_tpayload", "out_tpayload").
 		Connect("s_axis_tlast", "out_tlast").
-		Connect("s_axis_tuser", netlist.Slice("out_tuser", 0, noneHeaderBits))
-	for _, signal := range []string{"tvalid", "tready", "tdata", "tkeep", "tlast", "tuser"} {
-		q.Connect("m_axis_"+signal, axis("m", port, signal))
-	}
-	if port == 0 {
-		p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+noneHeaderBits+2)
+		Connect("s_axis_tuser", "out_tuser[8*HDR_MASK_BYTES-1:0]")
+	for _, s := range signals {
+		q.Connect("m_axis_"+s.name, of("queue_"+s.name, s.width))
+		if s.name == "tready" {
+			m.Assign("queue_tready", p.eachAxis("m", "tready"))
+		} else {
+			m.Assign(p.eachAxis("m", s.name), "queue_"+s.name)
+		}
 	}
 }

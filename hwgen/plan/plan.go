@@ -79,7 +79,7 @@ func Build(c config.Config) (*Plan, error) {
 		p.Lane = p.Sum.lane(p)
 	}
 	p.SumLatency = p.Lane.Latency
-	p.Latency = p.SumLatency + coreLatency
+	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)
 	p.Modules = append(p.Modules, p.core())
@@ -115,10 +115,19 @@ func (p *Plan) MemoryBits() int {
 	return sum
 }
 
-// ChunkCycles returns the cycles that the largest chunk takes when all ports are busy:
-// the number of its beats or of its contributions, whichever is larger. The card commits
-// one packet a cycle.
-func (p *Plan) ChunkCycles() int { return max(p.Beats, p.Workers) }
+// ChunkCycles returns the cycles that the largest chunk takes when all ports are busy: one for each
+// beat, but as many as its contributions take at the commit and its result at the output.
+func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, ResultSpacing) }
+
+// ClearCycles returns the maximum number of cycles for which the commit pauses when a job ends and
+// another takes its place. The card clears the slots of the job one by one; it has all slots at most.
+func (p *Plan) ClearCycles() int { return p.Slots + clearOverhead + p.Workers + setupOverhead }
+
+// HugeBits is the memory of the FPGA that has most: AMD's VP1902, block RAM and UltraRAM.
+const HugeBits = 858e6
+
+// Huge reports whether no FPGA has as much memory as the card needs.
+func (p *Plan) Huge() bool { return p.MemoryBits() > HugeBits }
 
 // FullRate reports whether the largest chunks pass through the lanes without a bubble
 // when all ports are busy.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
@@ -77,6 +78,7 @@ func (p *Plan) streamPorts(m *netlist.Module) {
 }
 
 func (p *Plan) streamWires(m *netlist.Module) {
+	includeHeader(m)
 	w := p.linkWidths()
 
 	m.Comment("Link")
@@ -85,7 +87,8 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("hold", 1, "the core ends a job or sets one up")
 	m.Wire("unjudged", 1, "packets wait in the core for the commit")
 	m.Wire("window", 8*w.window, "the next bytes from the link")
-	m.Wire("window_count", 4, "")
+	m.Wire("window_valid", w.window, "")
+	m.Wire("window_sync_bytes", 4, "bytes of the sync word, at their places")
 	m.Wire("window_take", 4, "")
 	m.Wire("window_commit", 1, "")
 	m.Wire("window_rewind", 1, "")
@@ -98,7 +101,9 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("rx_tready", 1, "")
 	m.Wire("rx_tlast", 1, "")
 	m.Wire("rx_bad", 1, "the payload's CRC failed")
+	m.Wire("rx_dest", p.Workers, "the packet's port")
 	p.packetWires(m, "ingress", p.BeatBits, coreHeaderBits)
+	m.Wire("ingress_tdest", p.Workers, "")
 	m.Wire("ingress_busy", 1, "")
 	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_tready", p.Workers, "")
@@ -128,6 +133,10 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Comment("Transmit: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
 	m.Wire("unused_tdest", p.Workers, "headers name the ranks")
+	for _, w := range p.verdict() {
+		m.Wire("unused_"+w.name, w.width, "")
+	}
+	m.Wire("unused_start", p.Workers, "the transmitter takes each packet as it comes")
 	m.Wire("egress_busy", 1, "")
 	m.Wire("tx_tdata", 8*w.tx, "")
 	m.Wire("tx_tvalid", 1, "")
@@ -183,7 +192,8 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("s_axis_tkeep", "link_rx_tkeep").
 		Connect("s_axis_tvalid", "link_rx_tvalid").
 		Connect("s_axis_tready", "link_rx_tready").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
+		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
 		Connect("rewind", "window_rewind")
@@ -194,7 +204,8 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Param("CHUNK", fmt.Sprint(p.Chunk)).
 		Param("ELEM_BYTES", fmt.Sprint(p.ElemBits/8)).
 		Connect("rst", "link_rst").
-		Connect("count", "window_count").
+		Connect("valid", "window_valid").
+		Connect("sync_bytes", "window_sync_bytes").
 		Connect("take", "window_take").
 		Connect("commit", "window_commit").
 		Connect("rewind", "window_rewind").
@@ -215,9 +226,11 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 	m.Instance("agg_beat_pack", "u_pack", "").
 		Param("STEP", fmt.Sprint(w.rx)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
+		Param("PORTS", fmt.Sprint(p.Workers)).
 		Connect("close", "down").
 		Connect("busy", "ingress_busy").
-		Connect("header", netlist.Slice("rx_header", 0, 8*wire.BaseHeaderBytes)).
+		Connect("header", "rx_header[8*HDR_BASE_BYTES-1:0]").
+		Connect("dest", "rx_dest").
 		Connect("s_axis_tdata", "rx_tdata").
 		Connect("s_axis_tkeep", "rx_tkeep").
 		Connect("s_axis_tvalid", "rx_tvalid").
@@ -229,14 +242,17 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 		Connect("m_axis_tvalid", "ingress_tvalid").
 		Connect("m_axis_tready", "ingress_tready").
 		Connect("m_axis_tlast", "ingress_tlast").
+		Connect("m_axis_tdest", "ingress_tdest").
 		Connect("m_axis_tuser", "ingress_tuser")
 
 	m.Instance("agg_route", "u_route", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
 		Param("JOBS", fmt.Sprint(p.Jobs)).
 		Param("JOB_BITS", fmt.Sprint(indexWidth(p.Jobs))).
-		Connect("job", headerField("ingress_tuser", "job")).
-		Connect("rank", headerField("ingress_tuser", "rank")).
+		Connect("job", headerField("rx_header", "job")).
+		Connect("rank", headerField("rx_header", "rank")).
+		Connect("dest", "rx_dest").
+		Connect("s_axis_tdest", "ingress_tdest").
 		Connect("s_axis_tvalid", "ingress_tvalid").
 		Connect("s_axis_tready", "ingress_tready").
 		Connect("m_axis_tvalid", "port_tvalid").
@@ -246,7 +262,7 @@ func (p *Plan) streamReceiver(m *netlist.Module) {
 func (p *Plan) streamRegisters(m *netlist.Module) {
 	m.Comment("-- Register accesses --")
 	m.Instance("agg_register_link", "u_registers", "").
-		Connect("rst", "link_rst").
+		Connect("link_down", "down").
 		Connect("hold", "ingress_busy").
 		Connect("s_register_valid", "access_valid").
 		Connect("s_register_ready", "access_ready").
@@ -272,15 +288,12 @@ func (p *Plan) streamCore(m *netlist.Module) {
 	m.Comment("-- Core --")
 	core := m.Instance("agg_core", "u_core", "").
 		Connect("link_down", "down")
-	for i := range p.Workers {
-		port := fmt.Sprintf("s_axis_p%d", i)
-		core.Connect(port+"_tdata", "ingress_tdata").
-			Connect(port+"_tkeep", "ingress_tkeep").
-			Connect(port+"_tvalid", bit("port_tvalid", i, p.Workers)).
-			Connect(port+"_tready", bit("port_tready", i, p.Workers)).
-			Connect(port+"_tlast", "ingress_tlast").
-			Connect(port+"_tuser", "ingress_tuser")
-	}
+	core.Connect("s_axis_tdata", repeat(p.Workers, "ingress_tdata")).
+		Connect("s_axis_tkeep", repeat(p.Workers, "ingress_tkeep")).
+		Connect("s_axis_tvalid", "port_tvalid").
+		Connect("s_axis_tready", "port_tready").
+		Connect("s_axis_tlast", repeat(p.Workers, "ingress_tlast")).
+		Connect("s_axis_tuser", repeat(p.Workers, "ingress_tuser"))
 	core.Connect("m_axis_tdata", "egress_tdata").
 		Connect("m_axis_tkeep", "egress_tkeep").
 		Connect("m_axis_tvalid", "egress_tvalid").
@@ -288,18 +301,23 @@ func (p *Plan) streamCore(m *netlist.Module) {
 		Connect("m_axis_tlast", "egress_tlast").
 		Connect("m_axis_tuser", "egress_tuser").
 		Connect("m_axis_tdest", "unused_tdest").
-		Connect("port_ready", fmt.Sprintf("{%d{1'b1}}", p.Workers)).
+		Connect("port_ready", repeat(p.Workers, "1'b1")).
+		Connect("port_start", "unused_start").
 		Connect("s_reg_valid", "reg_valid").
 		Connect("s_reg_ready", "reg_ready").
 		Connect("s_reg_write", "reg_write").
 		Connect("s_reg_addr", "reg_addr").
 		Connect("s_reg_wdata", "reg_wdata").
+		Connect("s_reg_partial", "1'b0").
 		Connect("m_reg_valid", "answer_valid").
 		Connect("m_reg_ready", "answer_ready").
 		Connect("m_reg_code", "answer_code").
 		Connect("m_reg_value", "answer_value")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "event_"+e.leaf)
+	}
+	for _, w := range p.verdict() {
+		core.Connect(w.name, "unused_"+w.name)
 	}
 }
 
@@ -356,12 +374,17 @@ func (p *Plan) streamTransmitter(m *netlist.Module) {
 		Connect("m_axis_tready", "link_tx_tready")
 }
 
+// includeHeader reads the constants of the packet's header into a module.
+func includeHeader(m *netlist.Module) {
+	constants := map[string]int{"HDR_BASE_BYTES": wire.BaseHeaderBytes, "HDR_MASK_BYTES": wire.MaskHeaderBytes, "HDR_MAX_BYTES": wire.MaxHeaderBytes}
+	for _, f := range wire.Fields {
+		constants["HDR_"+strings.ToUpper(f.Name)+"_LSB"] = f.Bit
+		constants["HDR_"+strings.ToUpper(f.Name)+"_BITS"] = f.Bits
+	}
+	m.Include("zwire.vh", constants)
+}
+
 // headerField selects a header field from a vector that starts with the header.
 func headerField(vector, field string) string {
-	for _, f := range wire.Fields {
-		if f.Name == field {
-			return netlist.Slice(vector, f.Bit, f.Bits)
-		}
-	}
-	panic("a field that the wire table lacks: " + field)
+	return fmt.Sprintf("%s[HDR_%[2]s_LSB+:HDR_%[2]s_BITS]", vector, strings.ToUpper(field))
 }

@@ -36,7 +36,7 @@ func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
 		return Undecided{}
 	}
-	element := 3*p.Workers + p.passage() + p.pause() + 3
+	element := 3*p.Workers + p.passage() + p.pause() + 4
 	_, limit := p.queueDepth()
 	return Undecided{
 		ElementCycles: element,
@@ -49,7 +49,7 @@ func (p *Plan) Undecided() Undecided {
 // queueDepth returns the maximum number of undecided beats in the queue, and the number
 // at which the card stops reading new beats.
 func (p *Plan) queueDepth() (depth, limit int) {
-	lanes := p.passage() + 2
+	lanes := p.passage() + 3
 	depth = 1 << bits.Len(uint(lanes+3))
 	return depth, depth - lanes
 }
@@ -62,41 +62,40 @@ func (p *Plan) operandBits() int {
 	return p.ElemBits
 }
 
-// sharedGate adds a port's gate for a card that reads single ports again. The unit's
-// results enter the lanes through port 0's gate.
-func (b *coreBuilder) sharedGate(p int, stored, gated string) {
-	m := b.m
-	if p == 0 {
-		m.Comment("Signals to all gates")
-		m.Wire("beat_ports", b.Workers, "members, or the one port that is read again")
-		m.Wire("beat_write", 1, "selects the unit's result instead")
-		m.Wire("exact_result", b.ResultBits, "")
-	}
-	if b.operandBits() != b.ElemBits {
-		wide := fmt.Sprintf("p%d_wide", p)
-		m.Wire(wide, b.Lanes*b.operandBits(), "widened")
-		m.Instance("agg_exact_extend", fmt.Sprintf("u_extend_p%d", p), "").
-			Param("LANES", fmt.Sprint(b.Lanes)).
-			Param("FROM", fmt.Sprint(b.ElemBits)).
-			Param("TO", fmt.Sprint(b.operandBits())).
-			Connect("x", stored).
-			Connect("y", wide)
-		stored = wide
-	}
-	leaf := "agg_gate"
-	if p == 0 {
-		leaf = "agg_exact_gate"
-	}
-	i := m.Instance(leaf, fmt.Sprintf("u_gate_p%d", p), "").
+// extend adds the conversion of a port's contributions to the result's format.
+func (b *coreBuilder) extend(in *netlist.Loop, operands string) {
+	in.Instance("agg_exact_extend", "u_extend", "").
 		Param("LANES", fmt.Sprint(b.Lanes)).
-		Param("ELEM_BITS", fmt.Sprint(b.operandBits())).
-		Param("IDENTITY", b.identity(b.Result)).
-		Connect("enable", bit("beat_ports", p, b.Workers)).
-		Connect("x", stored)
-	if p == 0 {
-		i.Connect("write", "beat_write").Connect("result", "exact_result")
+		Param("FROM", fmt.Sprint(b.ElemBits)).
+		Param("TO", fmt.Sprint(b.operandBits())).
+		Connect("x", "stored").
+		Connect("y", operands)
+}
+
+// sharedGates adds the gates of a card that reads single ports again. The unit's results enter
+// the lanes through port 0's gate.
+func (b *coreBuilder) sharedGates() {
+	m := b.m
+	m.Comment("Gates; results of undecided elements pass through that of port 0")
+	m.Wire("beat_ports", b.Workers, "members, or the one port that is read again")
+	m.Wire("beat_write", 1, "selects the unit's result instead")
+	m.Wire("exact_result", b.ResultBits, "")
+	gate := func(in *netlist.Body, leaf, name string) *netlist.Instance {
+		return in.Instance(leaf, name, "").
+			Param("LANES", fmt.Sprint(b.Lanes)).
+			Param("ELEM_BITS", fmt.Sprint(b.operandBits())).
+			Param("IDENTITY", b.identity(b.Result))
 	}
-	i.Connect("y", gated)
+	width := b.operandBeatBits()
+	gate(m.Body, "agg_exact_gate", "u_exact_gate").
+		Connect("enable", bit("beat_ports", 0, b.Workers)).
+		Connect("x", netlist.Slice("operands", 0, width)).
+		Connect("write", "beat_write").Connect("result", "exact_result").
+		Connect("y", netlist.Slice("gated", 0, width))
+	gate(m.Loop("g_gate", "p", 1, b.Workers).Body, "agg_gate", "u_gate").
+		Connect("enable", b.ofPort("beat_ports", 1)).
+		Connect("x", b.ofPort("operands", width)).
+		Connect("y", b.ofPort("gated", width))
 }
 
 // undecided adds the lanes, and the queue and unit that decide the remaining beats. The
@@ -107,28 +106,16 @@ func (b *coreBuilder) undecided() {
 	m.Wire("lane_undecided", b.Lanes, "undecided elements, two cycles before the sum")
 	b.lanes("sum", "lane_over", "lane_undecided")
 
-	tag := []struct {
-		beside, lane string
-		width        int
-	}{
-		{"beat_slot", "sum_slot", b.slotBits},
-		{"beat_index", "sum_beat", b.indexBits},
+	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
+	m.Wire("lane_next", 1, "the next cycle has a sum")
+	m.Wire("lane_again", 1, "")
+	m.Wire("lane_write", 1, "")
+	m.Wire("lane_last", 1, "")
+	b.tags("beat_valid", "lane_next", []tag{
 		{"beat_pass", "lane_again", 1},
 		{"beat_write", "lane_write", 1},
 		{"beat_last", "lane_last", 1},
-	}
-	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
-	m.Wire("lane_next", 1, "the next cycle has a sum")
-	var beside, lane []string
-	width := 0
-	for _, t := range tag {
-		if t.lane != "sum_slot" && t.lane != "sum_beat" {
-			m.Wire(t.lane, 1, "")
-		}
-		beside, lane = append(beside, t.beside), append(lane, t.lane)
-		width += t.width
-	}
-	b.tags("beat_valid", netlist.Concat(beside...), "lane_next", netlist.Concat(lane...), width)
+	})
 
 	m.Comment("Undecided beats")
 	m.Wire("sum_whole", 1, "this write completes the beat")

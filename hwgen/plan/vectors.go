@@ -15,6 +15,38 @@ func bit(name string, at, width int) string {
 	return netlist.Slice(name, at, 1)
 }
 
+// element selects an element of a vector by the name of its index: a wire or a genvar. A vector
+// of one element has no index.
+func element(name string, width, count int, index string) string {
+	switch {
+	case count == 1:
+		return name
+	case width == 1:
+		return fmt.Sprintf("%s[%s]", name, index)
+	}
+	return fmt.Sprintf("%s[%d*%s+:%d]", name, width, index, width)
+}
+
+// join concatenates the parts, the first in the lowest bits.
+func join(count int, part func(int) string) string {
+	var parts []string
+	for i := count - 1; i >= 0; i-- {
+		parts = append(parts, part(i))
+	}
+	if count == 1 {
+		return parts[0]
+	}
+	return netlist.Concat(parts...)
+}
+
+// repeat concatenates a net with itself.
+func repeat(times int, name string) string {
+	if times == 1 {
+		return name
+	}
+	return fmt.Sprintf("{%d{%s}}", times, name)
+}
+
 // widen pads a vector with zeros above.
 func widen(name string, from, to int) string {
 	if from == to {

@@ -173,7 +173,7 @@ func (w *window) special() {
 	m.Wire("minus", 1, "an operand is -infinity")
 	m.Wire("all_negative", 1, "a sum of zeros is -0")
 	m.Instance("agg_window_special", "u_special", "").
-		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITY", f.infinity()).Param("OPERANDS", fmt.Sprint(n))
+		Param("EXP", fmt.Sprint(f.Exp)).Param("INFINITIES", f.infinity()).Param("OPERANDS", fmt.Sprint(n))
 }
 
 // sum adds the tree that sums the aligned operands. It drives the wires sum and, a cycle

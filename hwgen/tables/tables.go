@@ -317,10 +317,9 @@ func boundTable() string {
 	return b.String()
 }
 
-// Packet prints the page PACKET.md.
-func Packet() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# The packet\n\n%s\n\n[SPEC.md](SPEC.md) defines what a card does with the fields.\n\n## Header\n\n", origin)
+// HeaderTable prints the fields of the header as a Markdown table.
+func HeaderTable() string {
+	var b strings.Builder
 	b.WriteString("| field | bytes | bits | meaning |\n|---|---|---|---|\n")
 	for _, f := range wire.Fields {
 		first, last := f.Bit/8, (f.Bit+f.Bits-1)/8
@@ -333,6 +332,23 @@ func Packet() []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", f.Name, bytes, f.Bits, f.Doc)
 	}
+	return b.String()
+}
+
+// CodeTable prints the codes of statuses and replies as a Markdown table.
+func CodeTable() string {
+	var b strings.Builder
+	b.WriteString("| number | code | meaning |\n|---|---|---|\n")
+	for _, c := range wire.Codes {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Doc)
+	}
+	return b.String()
+}
+
+// Packet prints the page PACKET.md.
+func Packet() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# The packet\n\n%s\n\n[SPEC.md](SPEC.md) defines what a card does with the fields.\n\n## Header\n\n%s", origin, HeaderTable())
 	b.WriteString("\n## Kinds\n\n| number | kind | from | header | frame on a byte stream | meaning |\n|---|---|---|---|---|---|\n")
 	for _, k := range wire.Kinds {
 		from := "host"
@@ -345,10 +361,7 @@ func Packet() []byte {
 		}
 		fmt.Fprintf(&b, "| %d | %s | %s | %d | %s | %s |\n", k.Kind, k.Name, from, k.HeaderBytes(true), frame, k.Doc)
 	}
-	b.WriteString("\nHeader: bytes without its CRC, on a shared link. Frame: bytes with sync word and CRCs.\n\n## Codes\n\n| number | code | meaning |\n|---|---|---|\n")
-	for _, c := range wire.Codes {
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Code, c.Name, c.Doc)
-	}
+	fmt.Fprintf(&b, "\nHeader: bytes without its CRC, on a shared link. Frame: bytes with sync word and CRCs.\n\n## Codes\n\n%s", CodeTable())
 	b.WriteString("\n## Formats\n\n| number | format | bits |\n|---|---|---|\n")
 	for _, f := range wire.Formats {
 		fmt.Fprintf(&b, "| %d | %s | %d |\n", f.Format, f.Name, f.Bits)

@@ -22,7 +22,7 @@ func Print(w io.Writer, m *netlist.Module) error {
 	if !m.Linked() {
 		return fmt.Errorf("module %s has errors, or is not linked", m.Name)
 	}
-	p := &printer{w: w}
+	p := &printer{w: w, indent: "  ", genvars: map[string]bool{}}
 	p.comment("", m.Doc)
 	p.line("")
 	p.line("`default_nettype none")
@@ -38,8 +38,10 @@ func Print(w io.Writer, m *netlist.Module) error {
 
 // printer writes lines until the first error, which it keeps.
 type printer struct {
-	w   io.Writer
-	err error
+	w       io.Writer
+	err     error
+	indent  string          // of items
+	genvars map[string]bool // declared so far
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -151,7 +153,7 @@ func (r ranges) text(width int) string {
 	return fmt.Sprintf("[%*d:0] ", r.digits, width-1)
 }
 
-// body prints the module's items, run by run.
+// body prints the items of a module or a loop, run by run.
 func (p *printer) body(items []netlist.Item) {
 	for start := 0; start < len(items); {
 		end := runEnd(items, start)
@@ -180,7 +182,7 @@ func runEnd(items []netlist.Item, start int) int {
 		}
 		end = i + 1
 	}
-	return len(items) // comments at the end of the module stay with the last run
+	return len(items) // comments at the end stay with the last run
 }
 
 // run prints items of one kind and their comments, aligned with one another.
@@ -195,21 +197,25 @@ func (p *printer) run(items []netlist.Item) {
 			assigns = append(assigns, netlist.Pair{Name: it.Left, Expr: it.Right})
 		}
 	}
-	left := column(assigns, "  assign ", " = ", ";")
+	left := column(assigns, p.indent+"assign ", " = ", ";")
 	ranges := newRanges(widths)
 	for i, it := range items {
-		if i > 0 && !isComment(items[i-1]) && (isComment(it) || isInstance(it)) {
+		if i > 0 && !isComment(items[i-1]) && (isComment(it) || isInstance(it) || isLoop(it)) {
 			p.line("")
 		}
 		switch it := it.(type) {
 		case netlist.Comment:
-			p.comment("  ", it.Text)
+			p.comment(p.indent, it.Text)
 		case *netlist.Wire:
 			p.wire(it, ranges)
 		case *netlist.Assign:
-			p.expr("  ", fmt.Sprintf("assign %-*s = ", left, it.Left), it.Right, ";")
+			p.assign(it, left)
 		case *netlist.Instance:
 			p.instance(it)
+		case *netlist.Loop:
+			p.loop(it)
+		case netlist.Include:
+			p.line("%s`include \"%s\"", p.indent, it.File)
 		default:
 			p.fail("%T cannot be printed", it)
 		}
@@ -231,25 +237,57 @@ func isInstance(it netlist.Item) bool {
 	return ok
 }
 
+func isLoop(it netlist.Item) bool {
+	_, ok := it.(*netlist.Loop)
+	return ok
+}
+
 func (p *printer) wire(w *netlist.Wire, ranges ranges) {
 	comment := ""
 	if w.Comment != "" {
 		comment = "  // " + w.Comment
 	}
-	p.line("  wire %s%s;%s", ranges.text(w.Width), w.Name, comment)
+	p.line("%swire %s%s;%s", p.indent, ranges.text(w.Width), w.Name, comment)
+}
+
+// assign prints an assignment, its left side in a column. It breaks a concatenation on the left if
+// the line does not fit.
+func (p *printer) assign(a *netlist.Assign, column int) {
+	before := fmt.Sprintf("assign %-*s = ", column, a.Left)
+	if fits(p.indent+before+a.Right+";", a.Left) {
+		p.expr(p.indent, before, a.Right, ";")
+		return
+	}
+	p.expr(p.indent, "assign ", a.Left, " = "+a.Right+";")
 }
 
 func (p *printer) instance(i *netlist.Instance) {
-	p.comment("  ", i.Comment)
+	p.comment(p.indent, i.Comment)
 	if len(i.Params) == 0 {
-		p.line("  %s %s (", i.Module, i.Name)
+		p.line("%s%s %s (", p.indent, i.Module, i.Name)
 	} else {
-		p.line("  %s #(", i.Module)
+		p.line("%s%s #(", p.indent, i.Module)
 		p.pairs(i.Params)
-		p.line("  ) %s (", i.Name)
+		p.line("%s) %s (", p.indent, i.Name)
 	}
 	p.pairs(i.Ports)
-	p.line("  );")
+	p.line("%s);", p.indent)
+}
+
+// loop prints a generate block, after its genvar if no earlier loop declares it.
+func (p *printer) loop(l *netlist.Loop) {
+	around := p.indent
+	if !p.genvars[l.Genvar] {
+		p.genvars[l.Genvar] = true
+		p.line("%sgenvar %s;", around, l.Genvar)
+	}
+	p.line("%sgenerate", around)
+	p.line("%s  for (%s = %d; %[2]s < %[4]d; %[2]s = %[2]s + 1) begin : %[5]s", around, l.Genvar, l.From, l.To, l.Name)
+	p.indent = around + "    "
+	p.body(l.Items)
+	p.indent = around
+	p.line("%s  end", around)
+	p.line("%sendgenerate", around)
 }
 
 // column returns the width of the names' column. Like the formatter, it returns 0,
@@ -260,7 +298,8 @@ func column(list []netlist.Pair, before, between, after string) int {
 		width = max(width, len(c.Name))
 	}
 	for _, c := range list {
-		if !fits(fmt.Sprintf("%s%-*s%s%s%s", before, width, c.Name, between, c.Expr, after), c.Expr) {
+		line := fmt.Sprintf("%s%-*s%s%s%s", before, width, c.Name, between, c.Expr, after)
+		if !fits(line, c.Name) || !fits(line, c.Expr) {
 			return 0
 		}
 	}
@@ -269,13 +308,14 @@ func column(list []netlist.Pair, before, between, after string) int {
 
 // pairs prints named parameters or connections, the expressions in one column.
 func (p *printer) pairs(list []netlist.Pair) {
-	width := column(list, "      .", "(", "),")
+	indent := p.indent + "    "
+	width := column(list, indent+".", "(", "),")
 	for i, c := range list {
 		end := "),"
 		if i == len(list)-1 {
 			end = ")"
 		}
-		p.expr("      ", fmt.Sprintf(".%-*s(", width, c.Name), c.Expr, end)
+		p.expr(indent, fmt.Sprintf(".%-*s(", width, c.Name), c.Expr, end)
 	}
 }
 

@@ -22,19 +22,33 @@ func sample() *netlist.Module {
 	m.Input("s_tkeep", 8)
 	m.Output("s_tready", 1)
 	m.Wire("sum", 32, "workers 0, 1")
-	m.Wire("ok", 1, "")
+	m.Wire("fine", 1, "")
 	m.Comment("Lower half,\nthen the rest.")
-	m.Assign("s_tready", "ok")
+	m.Assign("s_tready", "fine")
+	m.Wire("first_of_two_long_names_that_need_most_of_a_line", 1, "")
+	m.Wire("second_of_two_long_names", 1, "")
+	m.Assign("{first_of_two_long_names_that_need_most_of_a_line, second_of_two_long_names}", "s_tkeep[1:0]")
 	m.Assign("sum[15:0]", "s_tdata[15:0]")
 	m.Instance("agg_leaf", "u_leaf", "workers 0, 1").
 		Param("WIDTH", "32").Param("CYCLES", "4").
-		Connect("q", "sum[31:16]")
+		Connect("q", "sum[31:16]").Connect("ok", "fine")
 	var beats []string
 	for range 8 {
 		beats = append(beats, "s_tdata[100:0]")
 	}
 	m.Instance("agg_wide", "u_wide", "").
-		Connect("together", netlist.Concat(append(beats[:5:5], "ok")...)).Connect("all", netlist.Concat(beats...))
+		Connect("together", netlist.Concat(append(beats[:5:5], "fine")...)).Connect("all", netlist.Concat(beats...))
+	m.Include("names.vh", map[string]int{"BITS": 16})
+	m.Wire("halves", 32, "")
+	m.Wire("oks", 2, "")
+	m.Comment("-- Halves --")
+	half := m.Loop("g_half", "h", 0, 2)
+	half.Wire("ok", 1, "")
+	half.Wire("half", 16, "of a sum")
+	half.Assign("oks[h]", "ok")
+	half.Assign("halves[BITS*h+:BITS]", "half")
+	half.Instance("agg_leaf", "u_half", "").Connect("q", "half")
+	m.Loop("g_more", "h", 0, 1).Comment("Nothing yet.")
 	return m
 }
 
@@ -78,11 +92,18 @@ module agg_sample (
     output wire         s_tready
 );
   wire [31:0] sum;  // workers 0, 1
-  wire        ok;
+  wire        fine;
 
   // Lower half,
   // then the rest.
-  assign s_tready  = ok;
+  assign s_tready = fine;
+
+  wire first_of_two_long_names_that_need_most_of_a_line;
+  wire second_of_two_long_names;
+
+  assign {
+    first_of_two_long_names_that_need_most_of_a_line, second_of_two_long_names
+  } = s_tkeep[1:0];
   assign sum[15:0] = s_tdata[15:0];
 
   // workers 0, 1
@@ -92,13 +113,13 @@ module agg_sample (
   ) u_leaf (
       .clk(clk),
       .q  (sum[31:16]),
-      .ok (ok)
+      .ok (fine)
   );
 
   agg_wide u_wide (
       .clk(clk),
       .together({
-        s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], ok
+        s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], s_tdata[100:0], fine
       }),
       .all({
         s_tdata[100:0],
@@ -111,6 +132,35 @@ module agg_sample (
         s_tdata[100:0]
       })
   );
+
+  ` + "`include" + ` "names.vh"
+
+  wire [31:0] halves;
+  wire [ 1:0] oks;
+
+  // -- Halves --
+  genvar h;
+  generate
+    for (h = 0; h < 2; h = h + 1) begin : g_half
+      wire        ok;
+      wire [15:0] half;  // of a sum
+
+      assign oks[h]               = ok;
+      assign halves[BITS*h+:BITS] = half;
+
+      agg_leaf u_half (
+          .clk(clk),
+          .q  (half),
+          .ok (ok)
+      );
+    end
+  endgenerate
+
+  generate
+    for (h = 0; h < 1; h = h + 1) begin : g_more
+      // Nothing yet.
+    end
+  endgenerate
 
 endmodule
 

@@ -2,13 +2,22 @@
 // specification: version, kind, job, epoch, rank, eviction; then, for data, format, length and
 // CRC.
 //
-// agg_ingress documents the request's layout. code names the first check that fails; refused is
-// low if all pass. belongs: the rank is the port's own, so a refusal can be answered. index is the
-// job's number, truncated for a job that this card does not have. slot is the VID's slot. In the
-// cycle after act_next, index and slot are act_job and act_slot.
+// An operation is a packet, or an overdue slot to act upon (agg_deadlines). At most every second
+// cycle has one. Cycles are those of the operation:
 //
-// Latency: one cycle. The job's configuration is read in cycle 0, job_valid in cycle 1: the job
-// may end in between. Not done here: the slot rules (agg_slots).
+//   C2  inputs; read and read_row, combinational: agg_slots reads the row of the slot
+//   C3  the other read_*, until C4: the VID, its slot and the job's window. read_other is the slot
+//       of the VID one window before or after. read_first: in C4 only.
+//   C5  acts, refused, data, ask, finish: for this cycle; everything else until C6
+//
+// The request, 103 bits: {entered, writable, nonfinite, bad, whole, length 16, vid 32, rank 8,
+// epoch 16, format 8, job 8, ecn 2, kind 4, version 4}; agg_ingress documents it. code names the
+// first check that fails; refused is low if all pass. belongs: the rank is the port's own, so a
+// refusal can be answered. index is the job's number, truncated for a job that this card does not
+// have. The slot of a job that is not set up means nothing (placed is low).
+//
+// The jobs' configuration does not change while an operation is in C2 to C6 (agg_jobs). Not done
+// here: the slot rules (agg_slots).
 
 `default_nettype none
 
@@ -17,19 +26,19 @@ module agg_commit #(
     parameter integer       PORT_BITS = 2,
     parameter integer       JOBS      = 1,
     parameter integer       JOB_BITS  = 1,
-    parameter integer       SLOT_BITS = 4,
+    parameter integer       SLOT_BITS = 4,    // width of a slot number
+    parameter integer       ROW_BITS  = 3,    // width of a row number: SLOT_BITS - 1, at least 1
     parameter         [7:0] FORMAT    = 8'd1  // data format of contributions, as in the header
 ) (
     input wire clk,
     input wire rst,
 
-    input wire                 valid,
-    input wire [    PORTS-1:0] ports,   // the request's port, one-hot
+    // C2: at most one of valid and act is high
+    input wire                 valid,     // a request
+    input wire [    PORTS-1:0] ports,     // its port, one-hot
     input wire [PORT_BITS-1:0] port,
-    input wire [        101:0] request,
-
-    // agg_deadlines acts upon a slot in the next cycle; no request is valid in this one
-    input wire                 act_next,
+    input wire [        102:0] request,
+    input wire                 act,       // an overdue slot
     input wire [SLOT_BITS-1:0] act_slot,
     input wire [ JOB_BITS-1:0] act_job,
 
@@ -38,136 +47,242 @@ module agg_commit #(
     input wire [          JOBS-1:0] job_complete,  // the last one ended: all had finished
     input wire [       16*JOBS-1:0] job_epoch,     // of the most recent job
     input wire [       16*JOBS-1:0] job_chunk,     // chunk length, in elements
+    input wire [       32*JOBS-1:0] job_first,     // first VID
+    input wire [          JOBS-1:0] job_partial,   // partial sums allowed
+    input wire [SLOT_BITS*JOBS-1:0] job_window,
     input wire [SLOT_BITS*JOBS-1:0] slot_mask,     // 2 * window - 1
     input wire [SLOT_BITS*JOBS-1:0] slot_base,     // the first slot
     input wire [    PORTS*JOBS-1:0] member,        // ports of the most recent job
-    input wire [    PORTS*JOBS-1:0] evicted,       // ports that were evicted from it
+    input wire [    PORTS*JOBS-1:0] present,       // of these, ports that were not evicted
+    input wire [    PORTS*JOBS-1:0] evicted,       // ports that were
     input wire [  8*PORTS*JOBS-1:0] rank_of_port,
 
-    output wire                 refused,
+    // C2
+    output wire                read,
+    output wire [ROW_BITS-1:0] read_row,
+
+    // C3 and C4
+    output wire [SLOT_BITS-1:0] read_slot,
+    output wire [SLOT_BITS-1:0] read_other,
+    output wire [         31:0] read_vid,
+    output wire [SLOT_BITS-1:0] read_window,
+    output wire [SLOT_BITS-1:0] read_mask,
+    output wire [         31:0] read_first,   // C4 only
+
+    // C5 only
+    output wire acts,
+    output wire refused,
+    output wire data,     // accepted: data, ask or finish
+    output wire ask,
+    output wire finish,
+
+    // C5 and C6
     output wire [          7:0] code,
     output wire                 belongs,
-    output wire                 data,        // accepted: data, ask or finish
-    output wire                 ask,
-    output wire                 finish,
+    output wire                 of_data,     // accepted or refused, a packet of data
+    output wire                 placed,      // the job is set up
+    output wire                 ended,       // data: the job was set up when the packet arrived
     output wire                 writable,    // of data: the payload is in the slot memory
     output wire                 nonfinite,   // of data: the payload has a NaN or an infinity
     output wire [          1:0] ecn,
     output wire [          7:0] job,
     output wire [ JOB_BITS-1:0] index,
-    output wire [SLOT_BITS-1:0] slot,
     output wire [         15:0] epoch,
     output wire [          7:0] rank,
-    output wire [         31:0] vid,
     output wire [    PORTS-1:0] from_ports,  // the request's port, one-hot
-    output wire [PORT_BITS-1:0] from_port
+    output wire [PORT_BITS-1:0] from_port,
+    output wire [    PORTS-1:0] waits_for,   // the job's ports that were not evicted
+    output wire [    PORTS-1:0] gone,        // those that were
+    output wire                 partial
 );
 
   `include "zwire.vh"
 
-  // -- Checks -------------------------------------------------------------------------------------
+  // -- C2: the slot ------------------------------------------------------------------------------
 
-  wire [3:0] version = request[3:0];
-  wire [3:0] kind = request[7:4];
-  wire [7:0] number = request[17:10];  // of the job
-  wire [7:0] format = request[25:18];
-  wire [15:0] its_epoch = request[41:26];
-  wire [7:0] its_rank = request[49:42];
-  wire [15:0] length = request[97:82];
-  wire whole = request[98];
-  wire bad = request[99];
+  wire its_entered, its_writable, its_nonfinite, its_bad, its_whole;
+  wire [15:0] its_length, its_epoch;
+  wire [31:0] its_vid;
+  wire [7:0] its_rank, its_format, its_number;
+  wire [1:0] its_ecn;
+  wire [3:0] its_kind, its_version;
 
-  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
+  assign {its_entered, its_writable, its_nonfinite, its_bad, its_whole} = request[102:98];
+  assign {its_length, its_vid, its_rank, its_epoch} = request[97:26];
+  assign {its_format, its_number, its_ecn, its_kind, its_version} = request[25:0];
 
-  wire is_data = kind == KIND_DATA;
-  wire is_ask = kind == KIND_ASK;
-  wire is_finish = kind == KIND_FINISH;
-
-  wire exists = number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
-  wire [15:0] epoch_now = job_epoch[16*its_job+:16];
-  wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*its_job+:8*PORTS];
-  wire [PORTS-1:0] members = member[PORTS*its_job+:PORTS];
-  wire [PORTS-1:0] gone = evicted[PORTS*its_job+:PORTS];
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} :
+      act ? act_job : its_number[JOB_BITS-1:0];
+  wire [SLOT_BITS-1:0] its_place = act ? act_slot : its_vid[SLOT_BITS-1:0];
+  wire [SLOT_BITS-1:0] window = job_window[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] mask = slot_mask[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] base = slot_base[SLOT_BITS*its_job+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] slot = base | (its_place & mask);
+  wire [SLOT_BITS-1:0] row = (base >> 1) | (its_place & (mask >> 1));
 
-  wire same_epoch = its_epoch == epoch_now;
-  wire same_rank = members[port] && its_rank == ranks[8*port+:8];
+  // Of every job, what it has at the port
+  reg [8*JOBS-1:0] ranks_next;
+  reg [JOBS-1:0] members_next, gone_next;
 
-  reg [7:0] header_code;  // first failed check that needs no job state
-  reg [7:0] job_code;  // first failed check that needs it
+  integer j, p;
 
   always @* begin
-    if (version != VERSION) header_code = CODE_BAD_VERSION;
-    else if (!is_data && !is_ask && !is_finish) header_code = CODE_BAD_KIND;
-    else if (!exists) header_code = CODE_BAD_JOB;
-    else header_code = CODE_DONE;
-
-    if (!same_epoch) job_code = CODE_BAD_EPOCH;
-    else if (!same_rank) job_code = CODE_BAD_RANK;
-    else if (gone[port]) job_code = CODE_EVICTED;
-    else if (!is_data) job_code = CODE_DONE;
-    else if (format != FORMAT) job_code = CODE_BAD_FORMAT;
-    else if (length != job_chunk[16*its_job+:16] || !whole) job_code = CODE_BAD_LENGTH;
-    else if (bad) job_code = CODE_PAYLOAD_CRC;
-    else job_code = CODE_DONE;
+    ranks_next = {8 * JOBS{1'b0}};
+    for (j = 0; j < JOBS; j = j + 1) begin
+      for (p = 0; p < PORTS; p = p + 1) begin
+        ranks_next[8*j+:8] = ranks_next[8*j+:8] | ({8{ports[p]}} & rank_of_port[8*(PORTS*j+p)+:8]);
+      end
+      members_next[j] = |(ports & member[PORTS*j+:PORTS]);
+      gone_next[j] = |(ports & evicted[PORTS*j+:PORTS]);
+    end
   end
 
-  // -- Second cycle -------------------------------------------------------------------------------
+  reg read_valid_reg, read_act_reg;
+  reg [SLOT_BITS-1:0] read_slot_reg, read_other_reg, read_window_reg, read_mask_reg;
+  reg [JOB_BITS-1:0] read_index_reg;
+  reg [  8*JOBS-1:0] ranks_reg;  // job 0 in the lowest bits
+  reg [JOBS-1:0] members_reg, gone_reg;
 
-  reg valid_reg;
-  reg [101:0] request_reg;
+  reg good_version_reg, good_format_reg, exists_reg, is_data_reg, is_ask_reg, is_finish_reg;
+  reg entered_reg, writable_reg, nonfinite_reg, bad_reg, whole_reg;
+  reg [15:0] length_reg, epoch_reg;
+  reg [31:0] vid_reg;
+  reg [7:0] rank_reg, number_reg;
+  reg [1:0] ecn_reg;
   reg [PORTS-1:0] ports_reg;
   reg [PORT_BITS-1:0] port_reg;
-  reg belongs_reg;
-  reg [JOB_BITS-1:0] index_reg;
-  reg [SLOT_BITS-1:0] slot_reg;
-  reg fails_before_reg;
-  reg [7:0] header_code_reg, job_code_reg;
-  reg data_reg, ask_reg, finish_reg;  // accepted, provided that the job is set up
-  reg confirms_reg;  // a finish of the current epoch; accepted also after it completed the job
 
   always @(posedge clk) begin
-    valid_reg <= valid && !rst;
-    request_reg <= request;
-    ports_reg <= ports;
-    port_reg <= port;
-    belongs_reg <= same_rank;
-    index_reg <= act_next ? act_job : its_job;
-    slot_reg <= act_next ? act_slot : base | (request[50+:SLOT_BITS] & mask);
-    fails_before_reg <= header_code != CODE_DONE;
-    header_code_reg <= header_code;
-    job_code_reg <= job_code;
-    data_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_data;
-    ask_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_ask;
-    finish_reg <= valid && !rst && header_code == CODE_DONE && job_code == CODE_DONE && is_finish;
-    confirms_reg <= is_finish && same_epoch;
+    read_valid_reg <= valid && !rst;
+    read_act_reg   <= act && !rst;
+    if (valid || act) begin
+      read_slot_reg <= slot;
+      read_other_reg <= slot ^ window;
+      read_window_reg <= window;
+      read_mask_reg <= mask;
+      read_index_reg <= its_job;
+      ranks_reg <= ranks_next;
+      members_reg <= members_next;
+      gone_reg <= gone_next;
+
+      good_version_reg <= its_version == VERSION;
+      good_format_reg <= its_format == FORMAT;
+      exists_reg <= its_number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
+      is_data_reg <= its_kind == KIND_DATA;
+      is_ask_reg <= its_kind == KIND_ASK;
+      is_finish_reg <= its_kind == KIND_FINISH;
+      {entered_reg, writable_reg, nonfinite_reg} <= {its_entered, its_writable, its_nonfinite};
+      {bad_reg, whole_reg} <= {its_bad, its_whole};
+      {length_reg, vid_reg, rank_reg, epoch_reg} <= {its_length, its_vid, its_rank, its_epoch};
+      {number_reg, ecn_reg} <= {its_number, its_ecn};
+      {ports_reg, port_reg} <= {ports, port};
+    end
   end
 
-  wire stands = job_valid[index_reg];
-  wire stood = stands || (job_complete[index_reg] && confirms_reg);
+  wire unused = row[SLOT_BITS-1];  // always 0
 
-  // The header, the format and the length are checked above.
-  wire unused = &{1'b0, request_reg[99:82], request_reg[25:18], request_reg[7:0]};
+  assign read        = valid || act;
+  assign read_row    = row[ROW_BITS-1:0];
+  assign read_slot   = read_slot_reg;
+  assign read_other  = read_other_reg;
+  assign read_vid    = vid_reg;
+  assign read_window = read_window_reg;
+  assign read_mask   = read_mask_reg;
 
-  assign writable   = request_reg[101];
-  assign nonfinite  = request_reg[100];
-  assign vid        = request_reg[81:50];
-  assign rank       = request_reg[49:42];
-  assign epoch      = request_reg[41:26];
-  assign job        = request_reg[17:10];
-  assign ecn        = request_reg[9:8];
-  assign belongs    = belongs_reg;
-  assign index      = index_reg;
-  assign slot       = slot_reg;
-  assign from_ports = ports_reg;
-  assign from_port  = port_reg;
+  // -- C3: compare -------------------------------------------------------------------------------
 
-  assign data       = data_reg && stands;
-  assign ask        = ask_reg && stands;
-  assign finish     = finish_reg && stood;
-  assign refused    = valid_reg && !data && !ask && !finish;
-  assign code       = fails_before_reg ? header_code_reg : stood ? job_code_reg : CODE_BAD_JOB;
+  reg check_valid_reg, check_act_reg;
+  reg same_epoch_reg, same_rank_reg, good_length_reg;
+  reg [31:0] first_reg;
+
+  always @(posedge clk) begin
+    check_valid_reg <= read_valid_reg && !rst;
+    check_act_reg <= read_act_reg && !rst;
+    same_epoch_reg <= epoch_reg == job_epoch[16*read_index_reg+:16];
+    same_rank_reg <= members_reg[read_index_reg] && rank_reg == ranks_reg[8*read_index_reg+:8];
+    good_length_reg <= length_reg == job_chunk[16*read_index_reg+:16] && whole_reg;
+    first_reg <= job_first[32*read_index_reg+:32];
+  end
+
+  assign read_first = first_reg;
+
+  // -- C4: decide --------------------------------------------------------------------------------
+
+  wire stands = exists_reg && job_valid[read_index_reg];
+  wire repeats = exists_reg && job_complete[read_index_reg] && is_finish_reg && same_epoch_reg;
+
+  reg [7:0] code_next;  // first check that fails
+
+  always @* begin
+    if (!good_version_reg) code_next = CODE_BAD_VERSION;
+    else if (!is_data_reg && !is_ask_reg && !is_finish_reg) code_next = CODE_BAD_KIND;
+    else if (!stands && !repeats) code_next = CODE_BAD_JOB;
+    else if (!same_epoch_reg) code_next = CODE_BAD_EPOCH;
+    else if (!same_rank_reg) code_next = CODE_BAD_RANK;
+    else if (gone_reg[read_index_reg]) code_next = CODE_EVICTED;
+    else if (!is_data_reg) code_next = CODE_DONE;
+    else if (!good_format_reg) code_next = CODE_BAD_FORMAT;
+    else if (!good_length_reg) code_next = CODE_BAD_LENGTH;
+    else if (bad_reg) code_next = CODE_PAYLOAD_CRC;
+    else code_next = CODE_DONE;
+  end
+
+  wire good = code_next == CODE_DONE;
+
+  reg acts_out_reg, refused_out_reg, data_out_reg, ask_out_reg, finish_out_reg;
+  reg [7:0] code_out_reg, number_out_reg, rank_out_reg;
+  reg belongs_out_reg, of_data_out_reg, placed_out_reg, ended_out_reg;
+  reg writable_out_reg, nonfinite_out_reg, partial_out_reg;
+  reg [1:0] ecn_out_reg;
+  reg [JOB_BITS-1:0] index_out_reg;
+  reg [15:0] epoch_out_reg;
+  reg [PORTS-1:0] ports_out_reg, waits_for_out_reg, gone_out_reg;
+  reg [PORT_BITS-1:0] port_out_reg;
+
+  always @(posedge clk) begin
+    acts_out_reg    <= check_act_reg && !rst;
+    refused_out_reg <= check_valid_reg && !rst && !good;
+    data_out_reg    <= check_valid_reg && !rst && good && is_data_reg;
+    ask_out_reg     <= check_valid_reg && !rst && good && is_ask_reg;
+    finish_out_reg  <= check_valid_reg && !rst && good && is_finish_reg;
+    if (check_valid_reg || check_act_reg) begin
+      code_out_reg <= code_next;
+      belongs_out_reg <= same_rank_reg;
+      of_data_out_reg <= is_data_reg;
+      placed_out_reg <= stands;
+      ended_out_reg <= entered_reg && code_next == CODE_BAD_JOB;
+      {writable_out_reg, nonfinite_out_reg, ecn_out_reg} <= {writable_reg, nonfinite_reg, ecn_reg};
+      {number_out_reg, epoch_out_reg, rank_out_reg} <= {number_reg, epoch_reg, rank_reg};
+      {ports_out_reg, port_out_reg} <= {ports_reg, port_reg};
+      index_out_reg <= read_index_reg;
+      waits_for_out_reg <= present[PORTS*read_index_reg+:PORTS];
+      gone_out_reg <= evicted[PORTS*read_index_reg+:PORTS];
+      partial_out_reg <= job_partial[read_index_reg];
+    end
+  end
+
+  assign acts       = acts_out_reg;
+  assign refused    = refused_out_reg;
+  assign data       = data_out_reg;
+  assign ask        = ask_out_reg;
+  assign finish     = finish_out_reg;
+  assign code       = code_out_reg;
+  assign belongs    = belongs_out_reg;
+  assign of_data    = of_data_out_reg;
+  assign placed     = placed_out_reg;
+  assign ended      = ended_out_reg;
+  assign writable   = writable_out_reg;
+  assign nonfinite  = nonfinite_out_reg;
+  assign ecn        = ecn_out_reg;
+  assign job        = number_out_reg;
+  assign index      = index_out_reg;
+  assign epoch      = epoch_out_reg;
+  assign rank       = rank_out_reg;
+  assign from_ports = ports_out_reg;
+  assign from_port  = port_out_reg;
+  assign waits_for  = waits_for_out_reg;
+  assign gone       = gone_out_reg;
+  assign partial    = partial_out_reg;
 
 endmodule
 

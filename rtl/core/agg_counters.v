@@ -2,7 +2,8 @@
 //
 // Events are pulses: one count for each cycle in which an event is high. refused_code selects the
 // counter of a refusal. A shell refuses some packets before they reach the core; those share the
-// counters. Latency: an event in cycle 0 is in the value from cycle 2 on.
+// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. The value of index is at
+// value two cycles later; index must be stable meanwhile.
 
 `default_nettype none
 
@@ -50,8 +51,8 @@ module agg_counters #(
   `include "zwire.vh"
 
   reg [32*COUNTERS-1:0] counts_reg;
-  reg [COUNTERS-1:0] events_reg, events_next;
-  reg [COUNTERS-1:0] shell_reg, shell_next;
+  reg [COUNTERS-1:0] events_next, shell_next;
+  reg [COUNTERS-1:0] one_reg, two_reg;  // counts grow by one, or by two
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg link_down_reg;
 
@@ -107,19 +108,19 @@ module agg_counters #(
   integer i;
 
   always @(posedge clk) begin
-    events_reg    <= events_next;
-    shell_reg     <= shell_next;
+    one_reg       <= events_next ^ shell_next;
+    two_reg       <= events_next & shell_next;
     nonfinite_reg <= nonfinite_out;
     overflow_reg  <= overflow;
     link_down_reg <= link_down;
     for (i = 0; i < COUNTERS; i = i + 1) begin
-      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]} + {31'd0, shell_reg[i]};
+      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {30'd0, two_reg[i], one_reg[i]};
     end
     counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
     counts_reg[32*COUNT_OVERFLOW+:32]      <= overflow_count;
     if (rst || clear) begin
-      events_reg    <= {COUNTERS{1'b0}};
-      shell_reg     <= {COUNTERS{1'b0}};
+      one_reg       <= {COUNTERS{1'b0}};
+      two_reg       <= {COUNTERS{1'b0}};
       nonfinite_reg <= {COUNT_BITS{1'b0}};
       overflow_reg  <= {COUNT_BITS{1'b0}};
       counts_reg    <= {32 * COUNTERS{1'b0}};
@@ -127,7 +128,24 @@ module agg_counters #(
     if (rst) link_down_reg <= 1'b1;
   end
 
-  assign value = counts_reg[32*index+:32];
+  // -- Read ---------------------------------------------------------------------------------------
+
+  // First the count of this place in each group of eight, then that of the group.
+  localparam integer GROUPS = (COUNTERS + 7) / 8;
+
+  wire [256*GROUPS-1:0] counts = {{256 * GROUPS - 32 * COUNTERS{1'b0}}, counts_reg};
+  reg [32*GROUPS-1:0] group_reg;
+  reg [31:0] value_reg;
+  integer g;
+
+  always @(posedge clk) begin
+    for (g = 0; g < GROUPS; g = g + 1) begin
+      group_reg[32*g+:32] <= counts[{g[2:0], index[2:0], 5'd0}+:32];
+    end
+    value_reg <= group_reg[{index[5:3], 5'd0}+:32];
+  end
+
+  assign value = value_reg;
 
 endmodule
 

@@ -2,14 +2,15 @@
 //
 // A slot's timer starts when the slot turns over and stops when it closes. It starts again when
 // the closed slot first refuses to turn over, and stops when it turns over. One slot a cycle is
-// examined, and judged in the next. For an overdue slot, pause first blocks grants for two cycles,
-// until no packet is being judged. If the slot is still overdue then, act is high for one cycle.
-// act_next is high in the cycle before; act_slot and act_job name the slot and its job from then
-// on. act restarts the timer. A deadline of 0 means none.
+// examined. For an overdue slot, act_valid asks agg_arbiter for an operation on act_slot, of
+// act_job, until act_grant; examination pauses until the operation's event, six cycles after
+// act_grant. act_ok is low if the slot's timer has started or stopped since, or its job is ending:
+// then agg_slots does nothing. If it acts, acted restarts the timer. A deadline of 0 means none.
 //
-// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus four for
-// each slot found overdue meanwhile, itself included. Not done here: the action itself
-// (agg_slots).
+// Latency: an overdue slot is acted upon within one cycle more than there are slots, plus ten for
+// each time that a slot is found overdue meanwhile, plus the cycles in which act_valid waits for
+// act_grant. The memory has a word for each slot. Until agg_jobs has cleared it after a reset, all
+// bits of flush are high, and nothing is examined. Not done here: the action itself (agg_slots).
 
 `default_nettype none
 
@@ -21,103 +22,123 @@ module agg_deadlines #(
     input wire clk,
     input wire rst,
 
-    input wire [          JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of these jobs
-    input wire [       32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
+    input wire [   JOBS-1:0] flush,        // jobs that are ending, job 0 in the lowest bits
+    input wire [32*JOBS-1:0] job_deadline, // in cycles, job 0 in the lowest bits
 
     // Events of agg_slots, for one slot
     input wire [SLOT_BITS-1:0] slot,
     input wire [ JOB_BITS-1:0] job,
-    input wire                 turn_over,
-    input wire                 close,      // the slot is queued for summation
-    input wire                 stall,      // data for the next chunk cannot turn it over
+    input wire                 start,  // it turns over, or stalls for the first time
+    input wire                 stop,   // it is queued for summation; wins over the others
+    input wire                 acted,  // it was overdue
 
-    output wire                 pause,
-    output wire                 act_next,
-    output wire                 act,
+    // No event comes in such a cycle
+    input wire                 clear,      // the slot below becomes empty
+    input wire [SLOT_BITS-1:0] clear_slot,
+
+    output wire                 act_valid,
     output wire [SLOT_BITS-1:0] act_slot,
-    output wire [ JOB_BITS-1:0] act_job
+    output wire [ JOB_BITS-1:0] act_job,
+    input  wire                 act_grant,
+    output wire                 act_ok      // in the cycle before the event
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
-  localparam [SLOTS-1:0] ONE_SLOT = 1;
+  localparam [2:0] LAST_CYCLE = 3'd5;
 
-  localparam [1:0] STATE_LOOK = 2'd0;
-  localparam [1:0] STATE_PAUSE = 2'd1;
-  localparam [1:0] STATE_WAIT = 2'd2;  // requests granted earlier are judged
-  localparam [1:0] STATE_ACT = 2'd3;
-
-  reg [31:0] since[0:SLOTS-1];  // start time of the slot's timer
-  reg [JOB_BITS-1:0] owner[0:SLOTS-1];
-  reg [SLOTS-1:0] waits_reg;  // the timer runs
   reg [31:0] now_reg;
-  reg [1:0] state_reg;
-  reg [SLOT_BITS-1:0] at_reg;  // the slot being examined
 
-  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : owner[at_reg];
-  wire [31:0] deadline = job_deadline[32*its_job+:32];
+  // -- Events -------------------------------------------------------------------------------------
 
-  // Result of the examination, one cycle later
-  reg [SLOT_BITS-1:0] seen_reg;
-  reg [JOB_BITS-1:0] seen_job_reg;
-  reg looked_reg;  // valid: state_reg was STATE_LOOK
-  reg runs_reg;  // the timer runs, the job has a deadline and is not ending
-  reg [31:0] deadline_reg;
-  reg [31:0] waited_reg;
-  reg changed_reg;  // but the timer stopped or started in that same cycle
-  wire overdue = runs_reg && waited_reg >= deadline_reg;
+  wire changes = start || stop || acted || clear;
+  wire [SLOT_BITS-1:0] change_slot = clear ? clear_slot : slot;
+  reg [JOB_BITS+32:0] words[0:(1<<SLOT_BITS)-1];  // {runs, job, time of the start}
 
-  wire starts = turn_over || (stall && !waits_reg[slot]);
-  wire writes = starts || act;
+  // -- Examination --------------------------------------------------------------------------------
 
-  wire [SLOTS-1:0] started = starts ? ONE_SLOT << slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] closed = close ? ONE_SLOT << slot : {SLOTS{1'b0}};
+  // Stages: the slot's word is addressed, read, held, and judged. A slot whose timer changes
+  // meanwhile is not overdue.
+  reg [SLOT_BITS-1:0] at_reg, read_slot_reg, held_slot_reg, judged_slot_reg;
+  reg read_valid_reg, held_valid_reg, judged_valid_reg;
+  reg read_changed_reg, held_changed_reg, judged_changed_reg;
+  reg [JOB_BITS+32:0] word_reg, held_reg;
+  reg [JOB_BITS-1:0] judged_job_reg;
+  reg runs_reg;  // the timer runs, and the job is not ending
+  reg [31:0] waited_reg, deadline_reg;
+
+  wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_reg[32+:JOB_BITS];
+  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && deadline_reg != 32'd0 &&
+      waited_reg >= deadline_reg;
+
+  // The slot that was found
+  reg busy_reg;  // examination pauses
+  reg act_valid_reg, act_ok_reg;
+  reg [SLOT_BITS-1:0] act_slot_reg;
+  reg [JOB_BITS-1:0] act_job_reg;
+  reg granted_reg;
+  reg [2:0] cycle_reg;  // since act_grant, from 0 in the next cycle
+  wire event_now = granted_reg && cycle_reg == LAST_CYCLE;
 
   always @(posedge clk) begin
     now_reg <= now_reg + 32'd1;
-    if (writes) since[act?at_reg : slot] <= now_reg;
-    if (starts) owner[slot] <= job;
-    waits_reg    <= (waits_reg | started) & ~closed & ~flush_slots;
+    if (changes) words[change_slot] <= {!stop && !clear, job, now_reg};
+    word_reg           <= words[at_reg];
 
-    seen_reg     <= at_reg;
-    seen_job_reg <= its_job;
-    runs_reg     <= waits_reg[at_reg] && deadline != 32'd0 && !flush[its_job];
-    deadline_reg <= deadline;
-    waited_reg   <= now_reg + 32'd1 - since[at_reg];
-    changed_reg  <= (starts || close) && slot == at_reg;
-    looked_reg   <= state_reg == STATE_LOOK;
+    at_reg             <= (event_now ? act_slot_reg : at_reg) + 1'b1;
 
-    case (state_reg)
-      STATE_LOOK: begin
-        at_reg <= at_reg + 1'b1;
-        if (looked_reg && overdue) begin
-          state_reg  <= STATE_PAUSE;
-          at_reg     <= seen_reg;
-          looked_reg <= 1'b0;
-        end
-      end
-      STATE_PAUSE: state_reg <= STATE_WAIT;
-      STATE_WAIT:  state_reg <= STATE_ACT;
-      default: begin
-        state_reg <= STATE_LOOK;
-        at_reg    <= at_reg + 1'b1;
-      end
-    endcase
+    read_slot_reg      <= at_reg;
+    read_valid_reg     <= !busy_reg && !overdue && !(&flush);
+    read_changed_reg   <= changes && change_slot == at_reg;
+
+    held_slot_reg      <= read_slot_reg;
+    held_valid_reg     <= read_valid_reg && !overdue;
+    held_changed_reg   <= read_changed_reg || (changes && change_slot == read_slot_reg);
+    held_reg           <= word_reg;
+
+    judged_slot_reg    <= held_slot_reg;
+    judged_valid_reg   <= held_valid_reg && !overdue;
+    judged_changed_reg <= held_changed_reg || (changes && change_slot == held_slot_reg);
+    judged_job_reg     <= held_job;
+    runs_reg           <= held_reg[JOB_BITS+32] && !flush[held_job];
+    waited_reg         <= now_reg - held_reg[31:0];
+    deadline_reg       <= job_deadline[32*held_job+:32];
+
+    cycle_reg          <= act_grant ? 3'd0 : cycle_reg + 3'd1;
+    if (busy_reg) begin
+      act_ok_reg <= act_ok_reg && !flush[act_job_reg] && !(changes && change_slot == act_slot_reg);
+    end else begin
+      act_ok_reg   <= !(changes && change_slot == judged_slot_reg);
+      act_slot_reg <= judged_slot_reg;
+      act_job_reg  <= judged_job_reg;
+    end
+    if (overdue) begin
+      busy_reg      <= 1'b1;
+      act_valid_reg <= 1'b1;
+    end
+    if (act_grant) begin
+      act_valid_reg <= 1'b0;
+      granted_reg   <= 1'b1;
+    end
+    if (event_now) begin
+      busy_reg    <= 1'b0;
+      granted_reg <= 1'b0;
+    end
 
     if (rst) begin
-      waits_reg  <= {SLOTS{1'b0}};
-      now_reg    <= 32'd0;
-      state_reg  <= STATE_LOOK;
-      at_reg     <= {SLOT_BITS{1'b0}};
-      looked_reg <= 1'b0;
+      now_reg          <= 32'd0;
+      at_reg           <= {SLOT_BITS{1'b0}};
+      read_valid_reg   <= 1'b0;
+      held_valid_reg   <= 1'b0;
+      judged_valid_reg <= 1'b0;
+      busy_reg         <= 1'b0;
+      act_valid_reg    <= 1'b0;
+      granted_reg      <= 1'b0;
     end
   end
 
-  assign pause    = state_reg == STATE_PAUSE || state_reg == STATE_WAIT;
-  assign act_next = state_reg == STATE_WAIT;
-  assign act      = state_reg == STATE_ACT && overdue && !changed_reg && !flush[seen_job_reg];
-  assign act_slot = at_reg;
-  assign act_job  = seen_job_reg;
+  assign act_valid = act_valid_reg;
+  assign act_slot  = act_slot_reg;
+  assign act_job   = act_job_reg;
+  assign act_ok    = act_ok_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -126,93 +147,126 @@ module agg_deadlines #(
 
   // For any slot: its job, and how long its timer has run.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  localparam integer SLOTS = 1 << SLOT_BITS;
   reg was_reset = 1'b0;
-  reg running_was = 1'b0;
+  reg cleared;  // the slot, since the reset
   reg runs;
   reg [JOB_BITS-1:0] its;
   reg [31:0] ran;
-  reg pause_was, pauses_was;  // pause in the last cycle; in both of the last two cycles
   reg [31:0] allowed_was;
-  reg runs_was;
-  reg [SLOT_BITS+2:0] late;  // cycles since it became overdue
+  reg runs_was, flush_was, granted_was, act_ok_was;
+  reg [JOBS-1:0] flush_vector_was;
+  reg [3:0] all_were;  // all jobs were ending
+  reg [SLOT_BITS+5:0] late;  // cycles since it became overdue, except those of an ungranted act
   wire mine = slot == watched;
   wire [31:0] allowed = job_deadline[32*its+:32];
+  wire ends = flush[its];
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
-  wire acts = act && act_slot == watched;
-  wire found = state_reg == STATE_LOOK && looked_reg && overdue;
-  // Slots examined before this one; cycles left for those, five each, and for this one
-  wire [SLOT_BITS-1:0] ahead = watched - (found ? seen_reg : at_reg);
-  wire [2:0] phase = found ? 3 : state_reg == STATE_LOOK ? 4 : STATE_ACT - state_reg;
+  wire acts = acted && mine;
+
+  // Cycles to the event of the watched slot's action, at most: the first slot that is not done with,
+  // the cycles that it takes if it is overdue, and eleven for each one after it. A slot that changed
+  // after it was read passes without action, and is read again after all others.
+  wire [SLOT_BITS-1:0] first = busy_reg ? act_slot_reg : judged_valid_reg ? judged_slot_reg :
+      held_valid_reg ? held_slot_reg : read_valid_reg ? read_slot_reg : at_reg;
+  wire [3:0] rest = granted_reg ? 6 - cycle_reg : busy_reg ? 7 : judged_valid_reg ? 8 :
+      held_valid_reg ? 9 : read_valid_reg ? 10 : 11;
+  wire [SLOT_BITS-1:0] ahead = watched - first;
+  wire [3:0] passes = busy_reg ? (ahead == 0 && !act_ok_reg ? rest : 0) :
+      judged_valid_reg && judged_slot_reg == watched && !overdue ? 1 :
+      held_valid_reg && held_slot_reg == watched && held_changed_reg ? 2 :
+      read_valid_reg && read_slot_reg == watched && read_changed_reg ? 3 : 0;
+  wire [SLOT_BITS+5:0] most = passes != 0 ? passes + 11 * SLOTS : rest + 11 * ahead;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
-    running_was <= !rst;
-    pause_was <= !rst && pause;
-    pauses_was <= !rst && pause && pause_was;
+    cleared <= !rst && (cleared || (clear && clear_slot == watched));
     runs_was <= !rst && runs;
+    flush_was <= ends;
+    flush_vector_was <= flush;
+    granted_was <= !rst && (granted_reg || act_grant);
+    act_ok_was <= act_ok;
+    all_were <= {all_were[2:0], rst || &flush};
     allowed_was <= allowed;
     ran <= ran + 1;
-    if (turn_over && mine) begin
-      runs <= 1'b1;
-      its  <= job;
-      ran  <= 1;
-    end else if (stall && mine && !runs) begin
+    if ((start || acted) && mine) begin
       runs <= 1'b1;
       its  <= job;
       ran  <= 1;
     end
-    if (acts) ran <= 1;
-    if (close && mine || flush_slots[watched]) runs <= 1'b0;
-    late <= is_overdue && !acts && !(turn_over && mine) ? late + 1 : 0;
+    if ((stop && mine) || (clear && clear_slot == watched)) runs <= 1'b0;
+    late <= is_overdue && !ends && !((start || acted) && mine) ?
+        late + !(act_valid && !act_grant) : 0;
     if (rst) begin
       runs <= 1'b0;
       late <= 0;
+      all_were <= 4'hf;
     end
   end
 
   always @* begin
     if (was_reset) begin
-      // agg_arbiter: while paused it grants nothing, so no packet is judged after two cycles.
-      `PROMISED(!pauses_was || !(turn_over || stall));
-      // agg_jobs: flush_slots has the slots of an ending job, and none of its packets is judged.
-      `PROMISED(!runs || flush[its] == flush_slots[watched]);
-      `PROMISED(!((turn_over || stall || close) && flush_slots[slot]));
-      `PROMISED(!(turn_over || stall) || !flush[job]);
-      `PROMISED(!act || !close || slot == act_slot);
+      // agg_jobs: it clears all slots while all jobs end after a reset, and the slots of a job
+      // that ends, while nothing is judged. No job starts soon after all have ended.
+      `PROMISED(cleared || &flush);
+      `PROMISED(!(start || stop || acted) || !clear);
+      `PROMISED(!clear || !(granted_reg || act_grant));
+      `PROMISED(!(start || stop || acted) || !flush[job]);
+      `PROMISED(!start || all_were == 0);
+      `PROMISED(!(runs && runs_was && flush_was) || ends);
+      `PROMISED(!granted_was || flush == flush_vector_was);
       // A job's deadline does not change while the job uses slots.
-      `PROMISED(!(runs && runs_was) || allowed == allowed_was || flush_slots[watched]);
+      `PROMISED(!(runs && runs_was) || allowed == allowed_was);
+      `PROMISED(!(runs && mine && (start || stop || acted)) || job == its);
+      // agg_arbiter and agg_slots: the event comes six cycles after the grant, none in the cycle
+      // before; operations are at least two cycles apart.
+      `PROMISED(!act_grant || (act_valid && !rst));
+      `PROMISED(!granted_reg || cycle_reg != LAST_CYCLE - 1 || !(start || stop || acted));
+      `PROMISED(acted == (event_now && act_ok_was));
+      `PROMISED(!event_now || !start);
+      `PROMISED(!event_now || !(acted || stop) || slot == act_slot);
+      `PROMISED(!event_now || !stop || acted);
       // No timer reaches 2^31 cycles.
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
-      assert (runs == waits_reg[watched]);
-      if (runs) assert (owner[watched] == its && now_reg - since[watched] == ran);
-      assert (pause == (state_reg == STATE_PAUSE || state_reg == STATE_WAIT));
-      assert (act_next == (pause && pause_was));
-      if (state_reg == STATE_WAIT) assert (pause_was);
-      if (state_reg == STATE_ACT) assert (pauses_was);
-      if (state_reg != STATE_LOOK) assert (!looked_reg);
-      if (state_reg == STATE_WAIT || state_reg == STATE_ACT) assert (seen_reg == at_reg);
-      if (looked_reg) assert (at_reg == seen_reg + 1'b1 && state_reg == STATE_LOOK);
-      if ((looked_reg || state_reg != STATE_LOOK) && runs && !flush_slots[watched] &&
-          seen_reg == watched && !changed_reg) begin
-        assert (runs_reg == (allowed != 0) && seen_job_reg == its);
-        if (runs_reg) assert (waited_reg == ran && deadline_reg == allowed);
+      if (cleared) assert (words[watched][JOB_BITS+32] == runs);
+      if (cleared && runs)
+        assert ((JOBS == 1 || words[watched][32+:JOB_BITS] == its) &&
+            now_reg - words[watched][31:0] == ran);
+      if (runs) assert (cleared);
+      if (read_valid_reg || held_valid_reg || judged_valid_reg || busy_reg) assert (cleared);
+
+      // The stages hold the slot's word, unless it has changed.
+      if (read_slot_reg == watched && read_valid_reg && !read_changed_reg)
+        assert (word_reg == words[watched]);
+      if (held_slot_reg == watched && held_valid_reg && !held_changed_reg)
+        assert (held_reg == words[watched]);
+      if (judged_slot_reg == watched && judged_valid_reg && !judged_changed_reg) begin
+        assert (runs_reg == (runs && !flush_was));
+        if (runs_reg)
+          assert (waited_reg == ran - 1 && deadline_reg == allowed && judged_job_reg == its);
       end
+      if (read_valid_reg) assert (at_reg == read_slot_reg + 1'b1);
+      if (held_valid_reg) assert (read_slot_reg == held_slot_reg + 1'b1);
+      if (judged_valid_reg) assert (held_slot_reg == judged_slot_reg + 1'b1);
+      if (busy_reg) assert (!read_valid_reg && !held_valid_reg && !judged_valid_reg);
+      assert (act_valid == (busy_reg && !granted_reg) && (!granted_reg || busy_reg));
+      assert (!granted_reg || cycle_reg <= LAST_CYCLE);
 
-      // A slot that is acted upon is overdue, and no packet is judged in that cycle.
-      if (act) assert (pauses_was);
-      if (acts) assert (is_overdue && act_job == its && !flush_slots[watched]);
-      if (state_reg == STATE_ACT && at_reg == watched && late != 0 && is_overdue &&
-          !flush_slots[watched])
-        assert (acts);
+      // A slot that is acted upon is overdue. It is acted upon unless its timer has changed.
+      if (busy_reg && act_ok && act_slot == watched)
+        assert (is_overdue && act_job == its && !(granted_reg && flush_was));
+      if (acts) assert (is_overdue && act_job == its && !ends);
+      if (busy_reg && act_slot == watched && is_overdue && !ends && late > 12 - rest)
+        assert (act_ok);
 
-      // The bound: five cycles for each slot.
-      if (runs && is_overdue && !flush_slots[watched])
-        assert (late + 5 * ahead + phase <= 5 * SLOTS || late == 0);
+      // The bound: eleven cycles for each slot, and eleven if it changed after it was read.
+      if (is_overdue && !ends && late != 0) assert (late + most <= 11 * SLOTS + 11);
 
-      cover (acts && its == 1);
-      cover (acts && late > 2);
+      cover (acts && its == JOBS - 1);
+      cover (acts && late > 14);
+      cover (event_now && !act_ok_was);
     end
   end
 `endif

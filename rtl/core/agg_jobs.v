@@ -1,23 +1,50 @@
 // Sets up jobs, ends them, and holds their configuration.
 //
 // An operation (commit, abort, end of all) is requested on op_*, stable until op_done, with the
-// reply in op_code. For a commit, all checks are made first, one cycle before it starts, in the
-// order of the specification. Then slots are allotted: twice the window, aligned to that size, at
-// the first place that no other job uses; one cycle for each place tried. Then the running job with
-// this number ends, and the new one is set up.
+// reply in op_code. All checks are made first (agg_job_checks). For a commit, slots are then
+// allotted: twice the window (agg_job_places). Then the running job with this number ends, and the
+// new one is set up.
 //
-// A job ends by an operation, when the link goes down, or when all its ranks have finished. Its bit
-// of flush is then high, for at least one cycle and until its reductions have drained, with its
-// slots in flush_slots; other jobs keep running. When all jobs end at once, by the link or an
-// operation, quiet is high together with flush: no packet may be judged. The statuses of an ending
-// job are dropped unless all ranks have finished: then they include the answers. hold is high while
-// a job ends or is set up. A link that goes down cancels the operation: no job is set up, and op_*
-// need not be stable. link_down stays high until hold has been low for a while (agg_link_session);
-// by then all jobs have ended.
+// A job ends by an operation, when the link goes down, or when all its ranks have finished; other
+// jobs keep running. Its configuration stays valid until its slots are cleared.
+//
+//   STOP    the pipeline of commits empties; the job ends with the last of these cycles: its bit
+//           of job_valid falls, and its bit of flush rises
+//   DRAIN   commits go on, until the job's reductions have drained
+//   HALT    the pipeline of commits empties
+//   WALK    clear names the job's slots, one a cycle except where reduced is high
+//   REST    every clear has reached its memory; flush falls with the last of these cycles
+//
+// When all jobs end at once, by the link, an operation or a reset, quiet is high together with
+// flush, no commit is judged from STOP to REST, and the walk clears the slots of the whole card.
+// For a new job then follow
+//
+//   RANKS   its configuration is written in the first cycle, its ranks in the others
+//   COUNTS  commits go on, until its predecessor's counts are cleared
+//   ADMIT   the pipeline of commits empties; the job is set up with the last of these cycles
+//
+// So while a packet or an overdue slot is judged, nothing of a job changes except its finished
+// ranks. hold_commits is high in STOP, HALT to RANKS, and ADMIT; idle means that nothing is being
+// judged. An eviction is an event of agg_slots: the arbiter lets nothing follow it too closely.
+//
+// Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
+// 10 cycles each, DRAIN as long as the lanes take to finish the job's sums, but at least 4, REST 4,
+// and RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after a reset, or if all
+// end, all slots of the card) and for each cycle with reduced. No slot turns over meanwhile, so other
+// jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has slots.
+// Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
+// others pause for at most 2 W + 14 of them in a row, and PORTS + 2 more if a new job follows.
+//
+// A job that was not set up has neither sums nor slots: REST follows STOP, and drops its statuses.
+// Before STOP, a commit tries one place each cycle.
+//
+// The statuses of an ending job are dropped unless all ranks have finished: then they include the
+// answers. hold is high while a job ends or is set up. A link that goes down cancels the operation:
+// no job is set up, and op_* need not be stable after the first such cycle. link_down stays high
+// until hold has been low for a while (agg_link_session); by then all jobs have ended.
 //
 // An evicted member keeps its rank and is no longer waited for, not even to finish. Vectors have
-// job 0 in the lowest bits. Slots, window and chunk of a job are valid until it has drained. Not
-// done here: ownership of the card (agg_registers).
+// job 0 in the lowest bits. Not done here: ownership of the card (agg_registers).
 
 `default_nettype none
 
@@ -30,7 +57,8 @@ module agg_jobs #(
     parameter integer WINDOW = 8,  // maximum window, in chunks; the card has twice as many slots
     parameter integer SLOT_BITS = 4,  // width of a slot number
     parameter integer INDEX_BITS = 4,  // width of a beat's number in its chunk
-    parameter integer LANE_BITS = 4  // log2 of the lanes
+    parameter integer LANE_BITS = 4,  // log2 of the lanes
+    parameter integer STAGES = 1  // latency of agg_port_ranks
 ) (
     input wire clk,
     input wire rst,
@@ -50,24 +78,31 @@ module agg_jobs #(
     output wire op_done,
     output wire [7:0] op_code,
 
-    // From agg_slots
-    input wire                finish,
+    // Events of agg_slots
+    input wire finish,
     input wire [JOB_BITS-1:0] finish_job,
-    input wire [   PORTS-1:0] finish_bit,  // rank that has finished
-    input wire [    JOBS-1:0] drained,     // no reduction of the job is under way
-    input wire [   PORTS-1:0] evict,       // ports to evict
-    input wire [JOB_BITS-1:0] evict_job,   // from this job
-    input wire [   PORTS-1:0] evict_ranks, // its evicted ranks, these included
+    input wire [PORTS-1:0] finish_bit,  // rank that has finished
+    input wire [PORTS-1:0] finish_ports,  // its port
+    input wire [PORTS-1:0] evict,  // ports to evict
+    input wire [JOB_BITS-1:0] evict_job,  // from this job
+    input wire [PORTS-1:0] evict_ranks,  // its evicted ranks, these included; STAGES cycles later
+
+    // The path of commits and sums
+    output wire            hold_commits,  // agg_arbiter grants nothing
+    input  wire            idle,          // nothing is being judged
+    input  wire [JOBS-1:0] drained,       // no reduction of the job is under way
+    input  wire            reduced,       // the slot memories are in use
 
     // Ends and beginnings
-    output wire [          JOBS-1:0] flush,
-    output wire [(1<<SLOT_BITS)-1:0] flush_slots,
-    output wire                      quiet,
-    output wire                      hold,
-    output wire [          JOBS-1:0] drop_statuses,
-    output wire [          JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
-    output wire [      JOB_BITS-1:0] sets_up_job,    // that job, until cleared
-    input  wire                      cleared,        // its predecessor's counts are cleared
+    output wire [     JOBS-1:0] flush,
+    output wire                 quiet,
+    output wire                 hold,
+    output wire [     JOBS-1:0] drop_statuses,
+    output wire                 clear,          // the slot below becomes empty
+    output wire [SLOT_BITS-1:0] clear_slot,
+    output wire [     JOBS-1:0] sets_up,        // a job is set up, its predecessor forgotten
+    output wire [ JOB_BITS-1:0] sets_up_job,    // that job, until cleared
+    input  wire                 cleared,        // its predecessor's counts are cleared
 
     // Jobs
     output wire [           JOBS-1:0] job_valid,
@@ -92,154 +127,176 @@ module agg_jobs #(
 
   `include "zwire.vh"
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
   localparam [JOBS-1:0] ONE_JOB = 1;
 
-  localparam [2:0] STATE_IDLE = 3'd0;
-  localparam [2:0] STATE_ALLOT = 3'd1;  // find slots for the new job
-  localparam [2:0] STATE_FLUSH = 3'd2;  // wait for the old job to drain
-  localparam [2:0] STATE_RANKS = 3'd3;  // assign ranks to the new job
-  localparam [2:0] STATE_CLEAR = 3'd4;  // clear the counts of the old job
+  localparam [3:0] STATE_IDLE = 4'd0;
+  localparam [3:0] STATE_PLACE = 4'd1;  // find slots for the new job
+  localparam [3:0] STATE_STOP = 4'd2;
+  localparam [3:0] STATE_DRAIN = 4'd3;
+  localparam [3:0] STATE_HALT = 4'd4;
+  localparam [3:0] STATE_WALK = 4'd5;
+  localparam [3:0] STATE_REST = 4'd6;
+  localparam [3:0] STATE_RANKS = 4'd7;
+  localparam [3:0] STATE_COUNTS = 4'd8;
+  localparam [3:0] STATE_ADMIT = 4'd9;
 
-  localparam [63:0] MOST_CHUNK = {32'd0, CHUNK};
-  localparam [63:0] MOST_WINDOW = {32'd0, WINDOW};
-  localparam [63:0] LANES = 64'd1 << LANE_BITS;
+  reg [3:0] state_reg, target;
+  reg leaves;  // the next state is target
+  reg [1:0] cycle_reg;  // of the state, from 0 to 3
+  reg stopped_reg;
+  reg hold_commits_reg;
+  reg walks_now_reg;  // state_reg is STATE_WALK
 
-  reg [2:0] state_reg;
   reg [JOBS-1:0] flush_reg;  // ending jobs
-  reg [JOB_BITS-1:0] flush_job_reg;  // the ending job unless all end; the job being set up
-  reg flush_all_reg;
-  reg flush_slots_reg;  // the ending job was set up, so it has slots
-  reg set_up_reg;  // a new job follows the flush
+  reg [JOB_BITS-1:0] job_reg;  // the ending job unless all end; the job being set up
+  reg quiet_reg;  // all end
+  reg set_up_reg;  // a new job follows the end
   reg reply_reg;  // an operation waits for its reply
+  reg op_had_reg;  // its job was set up
   reg keep_statuses_reg;
   reg done_reg;
   reg [7:0] code_reg;
-  reg [SLOT_BITS-1:0] place_reg;  // candidate place for slots
+  reg [SLOT_BITS-1:0] mask_next_reg, place_reg;  // slots of the new job
+  reg [JOBS-1:0] sets_up_reg;
+  reg ranks_start_reg;
+  reg [SLOT_BITS-1:0] clear_slot_reg, last_slot_reg;  // the walk
 
   reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
   reg [16*JOBS-1:0] epoch_reg;
-  reg [PORTS*JOBS-1:0] ports_reg;
   reg [16*JOBS-1:0] chunk_reg;
   reg [INDEX_BITS*JOBS-1:0] last_reg;
   reg [SLOT_BITS*JOBS-1:0] window_reg;
   reg [SLOT_BITS*JOBS-1:0] mask_reg;
   reg [SLOT_BITS*JOBS-1:0] base_reg;
   reg [32*JOBS-1:0] first_reg;
-  reg [33*JOBS-1:0] deadline_reg;  // {partial sums, cycles}
-  reg [PORTS*JOBS-1:0] finished_reg;
+  reg [32*JOBS-1:0] deadline_reg;
+  reg [JOBS-1:0] partial_reg;
+  reg [PORTS*JOBS-1:0] finished_reg, finished_ranks_reg;
   reg [PORTS*JOBS-1:0] evicted_reg, evicted_ranks_reg;
 
-  // -- Checks -------------------------------------------------------------------------------------
+  // -- Checks, and slots for a new job ------------------------------------------------------------
 
-  wire [7:0] op_beyond = op_job >> (JOBS == 1 ? 0 : JOB_BITS);  // 0 if the job exists
+  wire asked = reply_reg && !link_down;  // the requester is still connected
   wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
+  wire op_checks = state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
+  wire op_checked, op_changes;
+  wire [7:0] op_check;
+  wire place_found, no_place;
+  wire [SLOT_BITS-1:0] found_place;
 
-  wire [15:0] epoch_now = epoch_reg[16*op_index+:16];
-  wire [63:0] ports_now = {{64 - PORTS{1'b0}}, ports_reg[PORTS*op_index+:PORTS]};
-  wire [63:0] chunk_now = {48'd0, chunk_reg[16*op_index+:16]};
-  wire [63:0] window_now = {{64 - SLOT_BITS{1'b0}}, window_reg[SLOT_BITS*op_index+:SLOT_BITS]};
-  wire [31:0] first_now = first_reg[32*op_index+:32];
-  wire [63:0] deadline_now = {31'd0, deadline_reg[33*op_index+:33]};
-  wire valid_now = valid_reg[op_index];
+  agg_job_checks #(
+      .PORTS    (PORTS),
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS),
+      .CHUNK    (CHUNK),
+      .WINDOW   (WINDOW),
+      .SLOT_BITS(SLOT_BITS),
+      .LANE_BITS(LANE_BITS)
+  ) u_checks (
+      .clk         (clk),
+      .check       (op_checks),
+      .op_commit   (op_commit),
+      .op_abort    (op_abort),
+      .op_job      (op_job),
+      .op_epoch    (op_epoch),
+      .op_first    (op_first),
+      .op_ports    (op_ports),
+      .op_chunk    (op_chunk),
+      .op_window   (op_window),
+      .op_deadline (op_deadline),
+      .job_valid   (valid_reg),
+      .job_ever    (ever_reg),
+      .job_epoch   (epoch_reg),
+      .job_chunk   (chunk_reg),
+      .job_window  (window_reg),
+      .job_first   (first_reg),
+      .job_deadline(deadline_reg),
+      .job_partial (partial_reg),
+      .member      (member),
+      .checked     (op_checked),
+      .code        (op_check),
+      .changes     (op_changes)
+  );
 
-  wire running = valid_now && op_epoch == epoch_now;  // already set up, with this epoch
-  wire same = op_ports == ports_now && op_chunk == chunk_now && op_window == window_now &&
-      op_deadline == deadline_now && op_first == first_now;
-  wire [15:0] newer = op_epoch - epoch_now;
-  wire other_epoch = op_epoch != epoch_now;
-  wire stale = ever_reg[op_index] && (newer == 16'd0 || newer[15]);
-  wire ports_good = op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
-  wire chunk_good = op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
-      (op_chunk & (LANES - 64'd1)) == 64'd0;
-  wire window_good = op_window != 64'd0 && op_window <= MOST_WINDOW &&
-      (op_window & (op_window - 64'd1)) == 64'd0;
-  wire deadline_good = (op_deadline >> 33) == 64'd0 &&
-      !(op_deadline[32] && op_deadline[31:0] == 32'd0);
+  agg_job_places #(
+      .JOBS     (JOBS),
+      .JOB_BITS (JOB_BITS),
+      .SLOT_BITS(SLOT_BITS)
+  ) u_places (
+      .clk        (clk),
+      .seek       (state_reg == STATE_PLACE && !rst),
+      .job        (op_index),
+      .mask       (mask_next_reg),
+      .job_valid  (valid_reg),
+      .slot_mask  (mask_reg),
+      .slot_base  (base_reg),
+      .found      (place_found),
+      .full       (no_place),
+      .found_place(found_place)
+  );
 
-  // Results of the checks one cycle ago, for an operation that was pending while idle
-  reg checked_reg;
-  reg beyond_reg, running_reg, same_reg, other_epoch_reg, stale_reg;
-  reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
-
-  always @(posedge clk) begin
-    checked_reg       <= state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
-    beyond_reg        <= op_beyond != 8'd0;
-    running_reg       <= running;
-    same_reg          <= same;
-    other_epoch_reg   <= other_epoch;
-    stale_reg         <= stale;
-    ports_good_reg    <= ports_good;
-    chunk_good_reg    <= chunk_good;
-    window_good_reg   <= window_good;
-    deadline_good_reg <= deadline_good;
-  end
-
-  reg [7:0] op_check;  // CODE_DONE if all checks pass
-
-  always @* begin
-    op_check = CODE_DONE;
-    if (op_commit) begin
-      if (beyond_reg) op_check = CODE_BAD_JOB;
-      else if (running_reg && !same_reg) op_check = CODE_EPOCH_IN_USE;
-      else if (running_reg) op_check = CODE_DONE;
-      else if (stale_reg) op_check = CODE_STALE_EPOCH;
-      else if (!ports_good_reg) op_check = CODE_BAD_PORTS;
-      else if (!chunk_good_reg) op_check = CODE_BAD_CHUNK;
-      else if (!window_good_reg) op_check = CODE_BAD_WINDOW;
-      else if (!deadline_good_reg) op_check = CODE_BAD_DEADLINE;
-    end else if (op_abort) begin
-      if (beyond_reg) op_check = CODE_BAD_JOB;
-      else if (valid_now && other_epoch_reg) op_check = CODE_BAD_EPOCH;
-    end
-  end
-
+  wire op_starts = op_checks && op_checked;
   wire op_all = !op_commit && !op_abort;
-  wire op_starts = op_valid && !done_reg && checked_reg && !link_down;
-  wire op_changes = op_check == CODE_DONE &&
-      (op_commit ? !running_reg : op_abort ? valid_now : |valid_reg);
 
-  // -- Slots for a new job ------------------------------------------------------------------------
+  // -- Finished and evicted members ---------------------------------------------------------------
 
-  wire [SLOT_BITS-1:0] new_window = op_window[SLOT_BITS-1:0];
-  wire [SLOT_BITS-1:0] new_mask = (new_window << 1) - 1'b1;
-  wire [SLOT_BITS-1:0] next_place = (place_reg | new_mask) + 1'b1;  // 0 after the last place
-
-  reg taken;  // another job has slots there
-  integer other;
-
-  always @* begin
-    taken = 1'b0;
-    for (other = 0; other < JOBS; other = other + 1) begin
-      if (valid_reg[other] && other[JOB_BITS-1:0] != op_index &&
-          ((place_reg ^ base_reg[SLOT_BITS*other+:SLOT_BITS]) &
-           ~(new_mask | mask_reg[SLOT_BITS*other+:SLOT_BITS])) == {SLOT_BITS{1'b0}})
-        taken = 1'b1;
-    end
-  end
-
-  // -- Jobs that all ranks have finished ----------------------------------------------------------
-
-  wire [PORTS*JOBS-1:0] job_ranks;  // a bit for every assigned rank
-  reg [JOBS-1:0] all_finished;
+  reg [JOBS-1:0] all_finished_reg;
   reg [JOB_BITS-1:0] finished_job;  // lowest of these jobs
+  wire any_finished = |all_finished_reg;
   integer j;
 
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
-    for (j = JOBS - 1; j >= 0; j = j - 1) begin
-      all_finished[j] = valid_reg[j] && (job_ranks[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS] &
-                                         ~evicted_ranks_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
-      if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
+    for (j = JOBS - 1; j >= 0; j = j - 1) if (all_finished_reg[j]) finished_job = j[JOB_BITS-1:0];
+  end
+
+  // Evictions whose ranks are still to come
+  reg [STAGES-1:0] evicts_reg;
+  reg [JOB_BITS*STAGES-1:0] evict_jobs_reg;
+  wire ranks_evict = evicts_reg[STAGES-1];
+  wire [JOB_BITS-1:0] ranks_evict_job = evict_jobs_reg[JOB_BITS*(STAGES-1)+:JOB_BITS];
+  integer e;
+
+  always @(posedge clk) begin
+    evicts_reg <= (evicts_reg << 1) | {{STAGES - 1{1'b0}}, |evict};
+    evict_jobs_reg <= (evict_jobs_reg << JOB_BITS) |
+        {{JOB_BITS * STAGES - JOB_BITS{1'b0}}, evict_job};
+
+    for (e = 0; e < JOBS; e = e + 1) begin
+      all_finished_reg[e] <= valid_reg[e] &&
+          (present[PORTS*e+:PORTS] & ~finished_reg[PORTS*e+:PORTS]) == {PORTS{1'b0}};
+
+      if (finish && valid_reg[e] && (JOBS == 1 || finish_job == e[JOB_BITS-1:0])) begin
+        finished_reg[PORTS*e+:PORTS] <= finished_reg[PORTS*e+:PORTS] | finish_ports;
+        finished_ranks_reg[PORTS*e+:PORTS] <= finished_ranks_reg[PORTS*e+:PORTS] | finish_bit;
+      end
+      if (state_reg == STATE_DRAIN && flush_reg[e]) begin
+        finished_reg[PORTS*e+:PORTS]       <= {PORTS{1'b0}};
+        finished_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
+      end
+
+      if (JOBS == 1 || evict_job == e[JOB_BITS-1:0])
+        evicted_reg[PORTS*e+:PORTS] <= evicted_reg[PORTS*e+:PORTS] | evict;
+      if (ranks_evict && (JOBS == 1 || ranks_evict_job == e[JOB_BITS-1:0]))
+        evicted_ranks_reg[PORTS*e+:PORTS] <= evict_ranks;
+      if (sets_up_reg[e]) begin
+        evicted_reg[PORTS*e+:PORTS]       <= {PORTS{1'b0}};
+        evicted_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
+      end
+    end
+
+    if (rst) begin
+      evicts_reg         <= {STAGES{1'b0}};
+      all_finished_reg   <= {JOBS{1'b0}};
+      finished_reg       <= {PORTS * JOBS{1'b0}};
+      finished_ranks_reg <= {PORTS * JOBS{1'b0}};
+      evicted_reg        <= {PORTS * JOBS{1'b0}};
+      evicted_ranks_reg  <= {PORTS * JOBS{1'b0}};
     end
   end
 
-  // -- States -------------------------------------------------------------------------------------
+  // -- Configuration ------------------------------------------------------------------------------
 
-  wire asked = reply_reg && !link_down;  // the requester is still connected
-  wire follows = set_up_reg && asked;  // a new job follows
-  wire flushed = &(drained | ~flush_reg);
-  wire ranks_start = state_reg == STATE_FLUSH && flushed && follows;
   wire ranks_done;
 
   agg_ranks #(
@@ -250,164 +307,207 @@ module agg_jobs #(
   ) u_ranks (
       .clk         (clk),
       .rst         (rst),
-      .start       (ranks_start),
-      .job         (flush_job_reg),
+      .start       (ranks_start_reg),
+      .job         (job_reg),
       .ports       (op_ports[PORTS-1:0]),
       .done        (ranks_done),
       .member      (member),
-      .rank_of_port(rank_of_port),
-      .ranks       (job_ranks)
+      .rank_of_port(rank_of_port)
   );
 
-  integer f;
+  integer c;
 
   always @(posedge clk) begin
-    done_reg <= 1'b0;
-    if (finish && valid_reg[finish_job])
-      finished_reg[PORTS*finish_job+:PORTS] <= finished_reg[PORTS*finish_job+:PORTS] | finish_bit;
-
-    if (|evict) begin
-      evicted_reg[PORTS*evict_job+:PORTS] <= evicted_reg[PORTS*evict_job+:PORTS] | evict;
-      evicted_ranks_reg[PORTS*evict_job+:PORTS] <= evict_ranks;
+    for (c = 0; c < JOBS; c = c + 1) begin
+      if (sets_up_reg[c]) begin
+        ever_reg[c]                        <= 1'b1;
+        epoch_reg[16*c+:16]                <= op_epoch;
+        chunk_reg[16*c+:16]                <= op_chunk[15:0];
+        last_reg[INDEX_BITS*c+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
+        window_reg[SLOT_BITS*c+:SLOT_BITS] <= op_window[SLOT_BITS-1:0];
+        mask_reg[SLOT_BITS*c+:SLOT_BITS]   <= mask_next_reg;
+        base_reg[SLOT_BITS*c+:SLOT_BITS]   <= place_reg;
+        first_reg[32*c+:32]                <= op_first;
+        deadline_reg[32*c+:32]             <= op_deadline[31:0];
+        partial_reg[c]                     <= op_deadline[32];
+      end
     end
+    if (rst) begin
+      ever_reg     <= {JOBS{1'b0}};
+      epoch_reg    <= {16 * JOBS{1'b0}};
+      chunk_reg    <= {16 * JOBS{1'b0}};
+      last_reg     <= {INDEX_BITS * JOBS{1'b0}};
+      window_reg   <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
+      mask_reg     <= {SLOT_BITS * JOBS{1'b1}};
+      base_reg     <= {SLOT_BITS * JOBS{1'b0}};
+      first_reg    <= {32 * JOBS{1'b0}};
+      deadline_reg <= {32 * JOBS{1'b0}};
+      partial_reg  <= {JOBS{1'b0}};
+    end
+  end
+
+  // -- States -------------------------------------------------------------------------------------
+
+  wire settled = &cycle_reg;
+  wire decides = state_reg == STATE_STOP && stopped_reg;
+  wire link_ends = decides && link_down && |valid_reg;
+  wire finish_ends = decides && !link_down && any_finished;  // its operation, if any, starts again
+  wire op_ends = decides && asked && !any_finished;
+  wire ends_all = link_ends || (op_ends && op_all);
+  wire ends = link_ends || finish_ends || op_ends;
+  wire sets_up_next = state_reg == STATE_REST && settled && set_up_reg && asked;
+  wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job : op_index;
+
+  always @* begin
+    case (state_reg)
+      STATE_IDLE: begin
+        leaves = (link_down && |valid_reg) || any_finished || (op_starts && op_changes);
+        target = op_commit && !link_down && !any_finished ? STATE_PLACE : STATE_STOP;
+      end
+      STATE_PLACE: begin
+        leaves = !asked || no_place || place_found;
+        target = asked && place_found ? STATE_STOP : STATE_IDLE;
+      end
+      STATE_STOP: begin
+        leaves = stopped_reg;
+        target = !ends ? STATE_IDLE :
+            ends_all || finish_ends || op_had_reg ? STATE_DRAIN : STATE_REST;
+      end
+      STATE_DRAIN: begin
+        leaves = settled && &(drained | ~flush_reg);
+        target = STATE_HALT;
+      end
+      STATE_HALT: begin
+        leaves = stopped_reg;
+        target = STATE_WALK;
+      end
+      STATE_WALK: begin
+        leaves = clear && clear_slot_reg == last_slot_reg;
+        target = STATE_REST;
+      end
+      STATE_REST: begin
+        leaves = settled;
+        target = set_up_reg && asked ? STATE_RANKS : STATE_IDLE;
+      end
+      STATE_RANKS: begin
+        leaves = ranks_done;
+        target = STATE_COUNTS;
+      end
+      STATE_COUNTS: begin
+        leaves = cleared;
+        target = STATE_ADMIT;
+      end
+      default: begin
+        leaves = stopped_reg;
+        target = STATE_IDLE;
+      end
+    endcase
+  end
+
+  always @(posedge clk) begin
+    if (leaves) begin
+      state_reg <= target;
+      walks_now_reg <= target == STATE_WALK;
+      hold_commits_reg <= target != STATE_IDLE && target != STATE_PLACE &&
+          target != STATE_COUNTS && (target != STATE_DRAIN || ends_all);
+    end
+    cycle_reg <= leaves ? 2'd0 : cycle_reg + {1'b0, !settled};
+    stopped_reg <= !leaves && settled && idle;
+    op_had_reg <= valid_reg[op_index];
+    mask_next_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
+    done_reg <= 1'b0;
+    sets_up_reg <= sets_up_next ? ONE_JOB << job_reg : {JOBS{1'b0}};
+    ranks_start_reg <= sets_up_next;
 
     case (state_reg)
       STATE_IDLE: begin
-        flush_reg         <= {JOBS{1'b1}};
-        flush_all_reg     <= 1'b1;
-        flush_slots_reg   <= 1'b0;
-        set_up_reg        <= 1'b0;
-        reply_reg         <= 1'b0;
-        keep_statuses_reg <= 1'b0;
-        code_reg          <= op_check;
-        place_reg         <= {SLOT_BITS{1'b0}};
-        if (link_down && |valid_reg) begin
-          state_reg    <= STATE_FLUSH;
-          complete_reg <= (complete_reg & ~valid_reg) | all_finished;
-          valid_reg    <= {JOBS{1'b0}};
-        end else if (|all_finished) begin
-          state_reg                  <= STATE_FLUSH;
-          flush_reg                  <= ONE_JOB << finished_job;
-          flush_job_reg              <= finished_job;
-          flush_all_reg              <= 1'b0;
-          flush_slots_reg            <= 1'b1;
-          keep_statuses_reg          <= 1'b1;
-          complete_reg[finished_job] <= 1'b1;
-          valid_reg[finished_job]    <= 1'b0;
-        end else if (op_starts && op_changes) begin
-          state_reg  <= op_commit ? STATE_ALLOT : STATE_FLUSH;
-          set_up_reg <= op_commit;
-          reply_reg  <= 1'b1;
-          if (op_all) begin
-            valid_reg <= {JOBS{1'b0}};
-          end else begin
-            flush_reg       <= ONE_JOB << op_index;
-            flush_job_reg   <= op_index;
-            flush_all_reg   <= 1'b0;
-            flush_slots_reg <= valid_now;
-            if (op_abort) valid_reg[op_index] <= 1'b0;
-          end
-        end else if (op_starts) begin
+        set_up_reg <= op_commit;
+        reply_reg  <= op_starts && op_changes && !any_finished;
+        code_reg   <= op_check;
+        done_reg   <= op_starts && !op_changes && !any_finished;
+      end
+
+      STATE_PLACE: begin
+        place_reg <= found_place;
+        if (asked && no_place) begin
           done_reg <= 1'b1;
+          code_reg <= CODE_NO_SLOTS;
         end
       end
 
-      STATE_ALLOT: begin
-        if (!asked) begin
-          state_reg <= STATE_IDLE;
-        end else if (!taken) begin
-          state_reg           <= STATE_FLUSH;
-          valid_reg[op_index] <= 1'b0;
-        end else if (next_place == {SLOT_BITS{1'b0}}) begin
-          state_reg <= STATE_IDLE;
-          done_reg  <= 1'b1;
-          code_reg  <= CODE_NO_SLOTS;
+      STATE_STOP: begin
+        if (ends) begin
+          flush_reg         <= ends_all ? {JOBS{1'b1}} : ONE_JOB << end_job;
+          job_reg           <= end_job;
+          quiet_reg         <= ends_all;
+          keep_statuses_reg <= finish_ends;
+          if (ends_all) valid_reg <= {JOBS{1'b0}};
+          else valid_reg[end_job] <= 1'b0;
         end
-        if (taken) place_reg <= next_place;
-      end
-
-      STATE_FLUSH: begin
-        for (f = 0; f < JOBS; f = f + 1) begin
-          if (flush_reg[f]) finished_reg[PORTS*f+:PORTS] <= {PORTS{1'b0}};
-        end
-        if (flushed) begin
-          state_reg <= ranks_start ? STATE_RANKS : STATE_IDLE;
-          done_reg  <= asked && !ranks_start;
-        end
-        if (ranks_start) begin
-          complete_reg[op_index]                    <= 1'b0;
-          evicted_reg[PORTS*op_index+:PORTS]        <= {PORTS{1'b0}};
-          evicted_ranks_reg[PORTS*op_index+:PORTS]  <= {PORTS{1'b0}};
-          deadline_reg[33*op_index+:33]             <= op_deadline[32:0];
-          ever_reg[op_index]                        <= 1'b1;
-          epoch_reg[16*op_index+:16]                <= op_epoch;
-          ports_reg[PORTS*op_index+:PORTS]          <= op_ports[PORTS-1:0];
-          chunk_reg[16*op_index+:16]                <= op_chunk[15:0];
-          last_reg[INDEX_BITS*op_index+:INDEX_BITS] <= op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1;
-          window_reg[SLOT_BITS*op_index+:SLOT_BITS] <= new_window;
-          mask_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= new_mask;
-          base_reg[SLOT_BITS*op_index+:SLOT_BITS]   <= place_reg;
-          first_reg[32*op_index+:32]                <= op_first;
+        if (link_ends) complete_reg <= complete_reg | all_finished_reg;
+        if (finish_ends) begin
+          complete_reg[finished_job] <= 1'b1;
+          reply_reg                  <= 1'b0;
         end
       end
 
-      STATE_RANKS: if (ranks_done) state_reg <= STATE_CLEAR;
-
-      default: begin
-        if (cleared) begin
-          state_reg                <= STATE_IDLE;
-          valid_reg[flush_job_reg] <= asked;
-          done_reg                 <= asked;
-        end
+      STATE_DRAIN, STATE_HALT: begin
+        clear_slot_reg <= quiet_reg ? {SLOT_BITS{1'b0}} : base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+        last_slot_reg <= quiet_reg ? {SLOT_BITS{1'b1}} :
+            base_reg[SLOT_BITS*job_reg+:SLOT_BITS] | mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
       end
+
+      STATE_WALK: if (clear) clear_slot_reg <= clear_slot_reg + 1'b1;
+
+      STATE_REST: begin
+        if (settled) begin
+          flush_reg <= {JOBS{1'b0}};
+          quiet_reg <= 1'b0;
+          done_reg  <= asked && !set_up_reg;
+        end
+        if (sets_up_next) complete_reg[job_reg] <= 1'b0;
+      end
+
+      STATE_ADMIT:
+      if (stopped_reg) begin
+        valid_reg[job_reg] <= asked;
+        done_reg           <= asked;
+      end
+
+      default: ;
     endcase
 
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
-      state_reg         <= STATE_FLUSH;
+      state_reg         <= STATE_DRAIN;
+      cycle_reg         <= 2'd0;
+      stopped_reg       <= 1'b0;
+      hold_commits_reg  <= 1'b1;
+      walks_now_reg     <= 1'b0;
       flush_reg         <= {JOBS{1'b1}};
-      flush_all_reg     <= 1'b1;
-      flush_slots_reg   <= 1'b0;
+      quiet_reg         <= 1'b1;
       set_up_reg        <= 1'b0;
       reply_reg         <= 1'b0;
       keep_statuses_reg <= 1'b0;
       done_reg          <= 1'b0;
+      sets_up_reg       <= {JOBS{1'b0}};
+      ranks_start_reg   <= 1'b0;
       valid_reg         <= {JOBS{1'b0}};
       complete_reg      <= {JOBS{1'b0}};
-      ever_reg          <= {JOBS{1'b0}};
-      epoch_reg         <= {16 * JOBS{1'b0}};
-      chunk_reg         <= {16 * JOBS{1'b0}};
-      last_reg          <= {INDEX_BITS * JOBS{1'b0}};
-      window_reg        <= {JOBS{{{SLOT_BITS - 1{1'b0}}, 1'b1}}};
-      mask_reg          <= {SLOT_BITS * JOBS{1'b1}};
-      base_reg          <= {SLOT_BITS * JOBS{1'b0}};
-      first_reg         <= {32 * JOBS{1'b0}};
-      deadline_reg      <= {33 * JOBS{1'b0}};
-      finished_reg      <= {PORTS * JOBS{1'b0}};
-      evicted_reg       <= {PORTS * JOBS{1'b0}};
-      evicted_ranks_reg <= {PORTS * JOBS{1'b0}};
     end
   end
 
-  // -- Ends ---------------------------------------------------------------------------------------
-
-  wire flushes = state_reg == STATE_FLUSH;
-  wire [SLOT_BITS-1:0] flush_mask = mask_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
-  wire [SLOT_BITS-1:0] flush_base = base_reg[SLOT_BITS*flush_job_reg+:SLOT_BITS];
-
-  // The job's slots: one bit each, starting at its first
-  wire [SLOTS-1:0] above = {SLOTS{1'b1}} << flush_mask << 1;
-  wire [SLOTS-1:0] one_slots = flush_slots_reg ? ~above << flush_base : {SLOTS{1'b0}};
-
   assign op_done       = done_reg;
   assign op_code       = code_reg;
-  assign flush         = flushes ? flush_reg : {JOBS{1'b0}};
-  assign flush_slots   = !flushes ? {SLOTS{1'b0}} : flush_all_reg ? {SLOTS{1'b1}} : one_slots;
-  assign quiet         = flushes && flush_all_reg;
+  assign hold_commits  = hold_commits_reg;
+  assign flush         = flush_reg;
+  assign quiet         = quiet_reg;
   assign hold          = state_reg != STATE_IDLE;
-  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush);
-  assign sets_up       = ranks_start ? ONE_JOB << op_index : {JOBS{1'b0}};
-  assign sets_up_job   = flush_job_reg;
+  assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush_reg);
+  assign clear         = walks_now_reg && !reduced;
+  assign clear_slot    = clear_slot_reg;
+  assign sets_up       = sets_up_reg;
+  assign sets_up_job   = job_reg;
   assign job_valid     = valid_reg;
   assign job_complete  = complete_reg;
   assign job_ever      = ever_reg;
@@ -418,17 +518,12 @@ module agg_jobs #(
   assign slot_mask     = mask_reg;
   assign slot_base     = base_reg;
   assign job_first     = first_reg;
-  assign job_finished  = finished_reg;
+  assign job_deadline  = deadline_reg;
+  assign job_partial   = partial_reg;
+  assign job_finished  = finished_ranks_reg;
   assign job_evicted   = evicted_ranks_reg;
   assign evicted       = evicted_reg;
   assign present       = member & ~evicted_reg;
-
-  genvar g;
-  generate
-    for (g = 0; g < JOBS; g = g + 1) begin : g_deadline
-      assign {job_partial[g], job_deadline[32*g+:32]} = deadline_reg[33*g+:33];
-    end
-  endgenerate
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -438,15 +533,16 @@ module agg_jobs #(
   // Any job, any other job, and any slot.
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
-  localparam integer JOB_WIDTH = 97 + PORTS + INDEX_BITS + 3 * SLOT_BITS;
+  localparam integer JOB_WIDTH = 98 + INDEX_BITS + 3 * SLOT_BITS;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   wire [JOB_WIDTH-1:0] its = {
-    deadline_reg[33*watched+:33],
+    ever_reg[watched],
+    partial_reg[watched],
+    deadline_reg[32*watched+:32],
     epoch_reg[16*watched+:16],
     chunk_reg[16*watched+:16],
     first_reg[32*watched+:32],
-    ports_reg[PORTS*watched+:PORTS],
     last_reg[INDEX_BITS*watched+:INDEX_BITS],
     window_reg[SLOT_BITS*watched+:SLOT_BITS],
     mask_reg[SLOT_BITS*watched+:SLOT_BITS],
@@ -458,34 +554,73 @@ module agg_jobs #(
   wire [SLOT_BITS-1:0] rival_mask = mask_reg[SLOT_BITS*rival+:SLOT_BITS];
   wire [SLOT_BITS-1:0] rival_base = base_reg[SLOT_BITS*rival+:SLOT_BITS];
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_present = present[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_ranks = rank_of_port[8*PORTS*watched+:8*PORTS];
-  wire [PORTS-1:0] its_rank_bits = job_ranks[PORTS*watched+:PORTS];
   wire [PORTS-1:0] its_finished = finished_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_finished_ranks = finished_ranks_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_evicted = evicted_reg[PORTS*watched+:PORTS];
+  wire [PORTS-1:0] its_evicted_ranks = evicted_ranks_reg[PORTS*watched+:PORTS];
   wire has_slot = (slot & ~its_mask) == its_base;
   wire is_set_up = valid_reg[watched];
   wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
-  reg [JOB_WIDTH-1:0] its_were;
-  reg [9*PORTS-1:0] ranks_were;
-  reg [122:0] op_was;
-  reg [191:0] op_rest_was;
-  reg op_stays, set_up_was, flush_was, drained_was, ends, ends_was, link_was;
-  reg [PORTS-1:0] finished_was;
-  reg [7:0] count;  // ranks assigned to lower ports
-  integer q;
+  wire its_flush = flush_reg[watched];
+  wire all_done = is_set_up && (its_present & ~its_finished) == 0;
 
   // The operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
   wire is_op = op_index == watched;
-  wire gives = state_reg == STATE_RANKS || state_reg == STATE_CLEAR;
-  reg slot_taken;  // not available to its job
-  integer r;
+  wire [15:0] newer = op_epoch - epoch_reg[16*op_index+:16];
+  wire fits = op_job >> JOB_BITS == 0 && op_ports != 0 && op_ports >> PORTS == 0 &&
+      op_chunk != 0 && op_chunk <= CHUNK && (op_chunk & ((1 << LANE_BITS) - 1)) == 0 &&
+      op_window != 0 && op_window <= WINDOW && (op_window & (op_window - 1)) == 0 &&
+      op_deadline >> 33 == 0 && !(op_deadline[32] && op_deadline[31:0] == 0);
+  wire fresh = !ever_reg[op_index] || (newer != 0 && !newer[15]);
+
+  // The path of commits: hold_commits for so many cycles before this one.
+  reg [3:0] held;
+  reg idle_was;
+  wire stands = hold_commits && idle && held >= 3;  // nothing is judged, and nothing will be
+  reg stood;  // in the last cycle
+
+  // A slot is used from its job's set-up, or from before a reset, until it is cleared.
+  reg used, used_was;
+  reg is_used;  // by a job that is set up
+  reg [2:0] rest;  // cycles since the last clear, saturating
+  reg [3:0] age;  // cycles in this state, saturating
+  reg [SLOT_BITS:0] walked, reduces;  // cycles of the walk, and those with reduced
+  reg [3:0] state_was;
+  reg has_drained;  // seen, from the fourth cycle of flush on
+  wire [SLOT_BITS-1:0] job_base = base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] job_mask = mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+  wire [SLOT_BITS-1:0] walk_first = quiet ? 0 : job_base;
+  wire [SLOT_BITS-1:0] walk_last = quiet ? {SLOT_BITS{1'b1}} : job_base | job_mask;
+  wire ending = state_reg == STATE_DRAIN || state_reg == STATE_HALT || state_reg == STATE_WALK ||
+      state_reg == STATE_REST;
+  wire gives = state_reg == STATE_RANKS || state_reg == STATE_COUNTS || state_reg == STATE_ADMIT;
+  wire given = gives && sets_up_reg == 0;  // configuration is written
+
+  reg [JOB_WIDTH-1:0] its_were;
+  reg [9*PORTS-1:0] ranks_were;
+  reg [121:0] op_was;
+  reg [191:0] op_rest_was;
+  reg op_stays, set_up_was, flush_was, link_was, sets_up_was, all_done_was, complete_was;
+  reg [PORTS-1:0] finished_was, finished_ranks_were;
+  reg [PORTS-1:0] evicted_was, evict_was, evict_before, evicted_ranks_were, ranks_came;
+  reg slot_taken;  // not available to the operation's job
+  reg [7:0] count;  // ranks assigned to lower ports
+  integer q, r;
 
   always @* begin
     slot_taken = 1'b0;
-    for (r = 0; r < JOBS; r = r + 1)
-    if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
-          ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
-      slot_taken = 1'b1;
+    is_used = 1'b0;
+    for (r = 0; r < JOBS; r = r + 1) begin
+      if (valid_reg[r] && r != op_index && ((slot ^ base_reg[SLOT_BITS*r+:SLOT_BITS]) &
+            ~(op_mask | mask_reg[SLOT_BITS*r+:SLOT_BITS])) == 0)
+        slot_taken = 1'b1;
+      if (valid_reg[r] && (slot & ~mask_reg[SLOT_BITS*r+:SLOT_BITS]) ==
+          base_reg[SLOT_BITS*r+:SLOT_BITS])
+        is_used = 1'b1;
+    end
   end
 
   always @(posedge clk) begin
@@ -496,47 +631,63 @@ module agg_jobs #(
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
     op_rest_was <= {op_chunk, op_window, op_deadline};
     op_stays <= !rst && op_valid && !op_done && !link_down;
-    set_up_was <= is_set_up;
-    flush_was <= flush[watched];
-    ends_was <= is_set_up || ends;
-    drained_was <= drained[watched];
+    set_up_was <= !rst && is_set_up;
+    flush_was <= its_flush;
     link_was <= link_down;
+    sets_up_was <= sets_up[watched];
+    all_done_was <= all_done;
+    complete_was <= complete_reg[watched];
     finished_was <= its_finished;
-    // It was set up when its end began.
-    ends <= !rst && (is_set_up || ends) && !(flush[watched] && (&(drained | ~flush)));
+    finished_ranks_were <= its_finished_ranks;
+    evicted_was <= its_evicted;
+    evicted_ranks_were <= its_evicted_ranks;
+    evict_was <= !rst && evict_job == watched ? evict : 0;
+    evict_before <= rst ? 0 : evict_was;
+    ranks_came <= evict_ranks;
+    state_was <= state_reg;
+    held <= rst || !hold_commits ? 0 : held + (held != 15);
+    idle_was <= idle;
+    stood <= !rst && stands;
+    used <= rst || is_used || (used && !(clear && clear_slot == slot));
+    used_was <= used;
+    rest <= rst ? 7 : clear ? 0 : rest + (rest != 7);
+    age <= rst || leaves ? 0 : age + (age != 15);
+    walked <= rst || state_reg != STATE_WALK ? 0 : walked + 1'b1;
+    reduces <= rst || state_reg != STATE_WALK ? 0 : reduces + reduced;
+    has_drained <= !rst && its_flush &&
+        (has_drained || (state_reg == STATE_DRAIN && age >= 3 && drained[watched]));
   end
 
   always @* begin
     assume (rival != watched);
+    // It starts with a reset: agg_job_checks and agg_job_places rely on agg_jobs from then on.
+    assume (rst || was_reset);
     if (was_reset) begin
-      // agg_registers: an operation is stable until its reply, unless the link goes down.
+      // agg_registers: an operation is stable until its reply, or until the link goes down, and its
+      // fields are still so in the first cycle of that.
       `PROMISED(
-          !op_stays || link_down || (op_valid &&
+          !op_stays || ((op_valid || link_down) &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
           op_rest_was == {op_chunk, op_window, op_deadline}));
       `PROMISED(!(op_commit && op_abort));
+      // agg_arbiter: held for two cycles and idle, it stays idle; it becomes idle in eight.
+      `PROMISED(!hold_commits || held < 3 || !idle_was || idle);
+      `PROMISED(!hold_commits || held < 8 || idle);
+      // agg_slots: an event is the last cycle of a judgement.
+      `PROMISED(!idle || !(finish || |evict));
     end
     if (was_reset && !rst) begin
       // A job that is set up has the requested configuration and slots of its own, and its members'
       // ranks follow the order of the ports.
       if (is_set_up) begin
-        assert (ever_reg[watched] && !flush[watched] && !sets_up[watched]);
+        assert (ever_reg[watched] && !its_flush && !sets_up[watched] && !quiet);
         assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
         assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
-        assert (its_member != 0 && its_member == ports_reg[PORTS*watched+:PORTS]);
+        assert (its_member != 0 && !complete_reg[watched]);
         if (valid_reg[rival]) assert (!meet);
-        assert (!flush_slots[slot] || !has_slot);
-        assert (!quiet);
+        assert (!clear || clear_slot != slot || !has_slot);
       end
-
-      assert (state_reg <= STATE_CLEAR);
-      if (checked_reg && state_reg == STATE_IDLE && op_valid && !link_down) begin
-        assert (beyond_reg == (op_beyond != 0) && running_reg == running && same_reg == same);
-        assert (other_epoch_reg == other_epoch && stale_reg == stale);
-        assert (ports_good_reg == ports_good && chunk_good_reg == chunk_good);
-        assert (window_good_reg == window_good && deadline_good_reg == deadline_good);
-      end
-      if (is_set_up || (gives && watched == flush_job_reg)) begin
+      if (is_set_up || (given && watched == job_reg)) begin
         count = 0;
         for (q = 0; q < PORTS; q = q + 1) begin
           if (its_member[q]) begin
@@ -544,35 +695,57 @@ module agg_jobs #(
             count = count + 1;
           end
         end
-        for (q = 0; q < PORTS; q = q + 1) assert (its_rank_bits[q] == (q < count));
       end
 
-      // From its end until it has drained, its bit of flush is high, its slots are in flush_slots,
-      // and its configuration is still valid.
+      // A job changes only while nothing is judged, except for its finished and evicted members.
       if (running_was) begin
-        if (set_up_was && !is_set_up) assert (flush[watched]);
-        if (flush_was && !drained_was) assert (flush[watched]);
-        if (flush_was) assert (!is_set_up);
-        if (flush_was && ends_was && valid_reg[rival]) assert (!meet);
-        assert (its == its_were || (flush_was && drained_was && !set_up_was));
-        assert ({its_member, its_ranks} == ranks_were || (!set_up_was && !is_set_up));
-        if (its != its_were) assert (!is_set_up && !flush[watched]);
+        if (set_up_was != is_set_up || flush_was != its_flush) assert (stood);
+        assert (its == its_were || (stood && sets_up_was && !set_up_was && !flush_was));
+        assert ({its_member, its_ranks} == ranks_were ||
+            (stood && state_was == STATE_RANKS && !set_up_was && !is_set_up));
+        assert (complete_reg[watched] == complete_was || stood);
+        assert ((its_evicted & ~evicted_was & ~evict_was) == 0);
+        assert ((evicted_was & ~its_evicted) == 0 || (stood && sets_up_was));
+        assert ((evict_was & ~its_evicted) == 0);
+        assert (its_evicted_ranks == (sets_up_was ? 0 : STAGES == 1 && evict_before != 0 ?
+            ranks_came : evicted_ranks_were));
       end
-      if (ends && !is_set_up) assert (flush[watched]);
-      if (valid_reg[rival] || (gives && rival == flush_job_reg))
-        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
-      if (flushes && flush_slots_reg)
-        assert ((flush_base & flush_mask) == 0 && (flush_mask & (flush_mask + 1'b1)) == 0);
-      if (flushes && flush_slots_reg && is_set_up)
-        assert (((its_base ^ flush_base) & ~(its_mask | flush_mask)) != 0);
-      if (ends && !is_set_up && has_slot) assert (flush_slots[slot]);
+
+      // From its end until it has drained and its slots are cleared, its bit of flush is high, and
+      // its configuration is still valid. Then it has no used slot.
+      if (running_was) begin
+        if (set_up_was && !is_set_up) assert (its_flush);
+        if (flush_was && !its_flush) assert (rest >= 4);
+        if (its_flush) assert (!is_set_up);
+        if (set_up_was && !is_set_up) assert (complete_reg[watched] == all_done_was);
+      end
+      if (clear) begin
+        assert (stands && !reduced && clear_slot >= walk_first && clear_slot <= walk_last);
+        if (its_flush) assert (has_drained);
+      end
+      if (has_slot && is_set_up && !set_up_was && running_was) assert (!used_was && rest >= 4);
+      if (used && !is_used) begin
+        assert (ending && state_reg != STATE_REST);
+        assert (slot <= walk_last && slot >= walk_first);
+        if (state_reg == STATE_WALK) assert (slot >= clear_slot_reg);
+      end
+      if (is_used) assert (!clear || clear_slot != slot);
+
+      // The bounds.
+      if (state_reg == STATE_STOP || state_reg == STATE_HALT || state_reg == STATE_ADMIT)
+        assert (age <= 9 && held >= age && (age < 9 || stopped_reg));
+      if (state_reg == STATE_REST) assert (age <= 3);
+      if (state_reg == STATE_WALK) assert (walked - reduces == clear_slot_reg - walk_first);
 
       // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
         assert ((finished_was & ~its_finished) == 0);
+        assert ((finished_ranks_were & ~its_finished_ranks) == 0);
       end
-      if (!is_set_up && !flush[watched] && !flush_was && running_was) assert (its_finished == 0);
-      assert ((its_finished & ~finished_was) == 0 || !running_was || set_up_was);
+      if (!is_set_up && (!its_flush || state_reg != STATE_DRAIN || age != 0))
+        assert (its_finished == 0 && its_finished_ranks == 0);
+      if (running_was && set_up_was && !is_set_up && all_done_was && !link_was && !link_down)
+        assert (!drop_statuses[watched]);
 
       // A job is set up only with a reply, to a requester still connected, and as requested.
       if (running_was && is_set_up && !set_up_was)
@@ -582,56 +755,83 @@ module agg_jobs #(
         assert (is_set_up && epoch_reg[16*watched+:16] == op_epoch);
         assert (first_reg[32*watched+:32] == op_first);
         assert ({48'd0, chunk_reg[16*watched+:16]} == op_chunk);
-        assert ({31'd0, deadline_reg[33*watched+:33]} == op_deadline);
+        assert ({31'd0, partial_reg[watched], deadline_reg[32*watched+:32]} == op_deadline);
         assert ({{64 - SLOT_BITS{1'b0}}, its_window} == op_window);
         assert ({{64 - PORTS{1'b0}}, its_member} == op_ports);
       end
-
-      // Sequence of an operation.
-      if (state_reg == STATE_FLUSH && flush_all_reg) assert (&flush_reg && valid_reg == 0);
-      if (state_reg == STATE_FLUSH && !flush_all_reg)
-        assert (flush_reg == ONE_JOB << flush_job_reg && !valid_reg[flush_job_reg]);
-      if (state_reg == STATE_ALLOT || gives) assert (set_up_reg);
-      if (state_reg != STATE_IDLE && asked)
-        assert (op_valid && !done_reg && code_reg == CODE_DONE && (set_up_reg || !op_commit));
-      if (set_up_reg && state_reg != STATE_IDLE && asked) begin
-        assert (op_commit && op_beyond == 0 && !running);
-        assert (ports_good && chunk_good && window_good && deadline_good);
-        if (!gives) assert (!stale);
-        assert (!flush_all_reg && flush_job_reg == op_index && (place_reg & op_mask) == 0);
-      end
-      if (follows && state_reg == STATE_FLUSH) begin
-        if (valid_reg[rival]) assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
-        if (is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
-      end
-      if (gives) begin
-        assert (!valid_reg[flush_job_reg]);
-        if (rival == flush_job_reg && is_set_up) assert (!meet);
-        if (watched == flush_job_reg) begin
-          assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
-          assert (its_window <= WINDOW && its_mask == 2 * its_window - 1);
-          assert ((its_base & its_mask) == 0 && ever_reg[watched]);
-          assert (its_member == ports_reg[PORTS*watched+:PORTS] && its_member != 0);
-          if (valid_reg[rival]) assert (!meet);
-          if (asked)
-            assert (its == {op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
-              op_ports[PORTS-1:0],
-              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask, its_base});
-        end
-      end
-
-      // CODE_NO_SLOTS only if no place is free.
-      if (state_reg == STATE_ALLOT && asked && (slot & op_mask) == 0 && slot < place_reg)
-        assert (slot_taken);
       if (op_done && op_valid && op_code == CODE_NO_SLOTS && op_commit && !link_was && !link_down &&
           (slot & op_mask) == 0)
         assert (slot_taken);
 
+      if (valid_reg[rival])
+        assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
+
+      // States.
+      assert (state_reg <= STATE_ADMIT && cycle_reg == (age > 3 ? 3 : age));
+      assert (hold_commits == (state_reg == STATE_STOP || state_reg == STATE_HALT ||
+          state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS ||
+          state_reg == STATE_ADMIT || (state_reg == STATE_DRAIN && quiet)));
+      assert (walks_now_reg == (state_reg == STATE_WALK));
+      if (hold_commits && stopped_reg) assert (idle_was && held >= 4);
+      if (state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS)
+        assert (idle_was && held >= 5);
+      if (stopped_reg && !(set_up_was && !is_set_up) && !ending)
+        assert (!hold_commits || all_finished_reg[watched] == all_done);
+      if (all_finished_reg[watched])
+        assert (is_set_up || (state_reg == STATE_DRAIN && age == 0 && its_flush));
+      if (ending) begin
+        assert (quiet ? &flush_reg && valid_reg == 0 :
+            flush_reg == ONE_JOB << job_reg && !valid_reg[job_reg]);
+        if (its_flush && (state_reg == STATE_HALT || state_reg == STATE_WALK)) assert (has_drained);
+        if (state_reg != STATE_REST && !quiet) begin
+          assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
+          if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
+          if (valid_reg[rival]) assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
+        end
+        if (state_reg != STATE_DRAIN || age != 0) begin
+          assert (last_slot_reg == walk_last || state_reg == STATE_REST);
+          if (state_reg == STATE_WALK)
+            assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last);
+            else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
+        end
+        if (state_reg == STATE_REST) assert (rest >= age);
+      end else assert (flush_reg == 0 && !quiet);
+      if (state_reg != STATE_WALK && state_reg != STATE_REST) assert (rest >= 4);
+      if (sets_up_reg != 0)
+        assert (state_reg == STATE_RANKS && age == 0 && sets_up_reg == ONE_JOB << job_reg);
+      assert (ranks_start_reg == (sets_up_reg != 0));
+      if (state_reg == STATE_PLACE || gives) assert (set_up_reg);
+      if (gives) assert (!valid_reg[job_reg] && !complete_reg[job_reg]);
+      if (state_reg != STATE_IDLE && asked) begin
+        assert (op_valid && !done_reg && code_reg == CODE_DONE && set_up_reg == op_commit);
+        assert (mask_next_reg == op_mask || (state_reg == STATE_PLACE && age == 0));
+        if (state_reg != STATE_PLACE && state_reg != STATE_STOP && !op_all)
+          assert (job_reg == op_index && !quiet);
+        if (op_abort && state_reg == STATE_STOP) assert (valid_reg[op_index]);
+        if (set_up_reg) begin
+          assert (fits);
+          if (!given) assert (fresh);
+        end
+        if (set_up_reg && state_reg != STATE_PLACE) begin
+          assert ((place_reg & op_mask) == 0);
+          if (!is_op && is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
+          if (is_op && valid_reg[rival])
+            assert (((place_reg ^ rival_base) & ~(op_mask | rival_mask)) != 0);
+        end
+        if (given)
+          assert (!is_op || its == {1'b1, op_deadline[32:0], op_epoch, op_chunk[15:0], op_first,
+              op_chunk[LANE_BITS+:INDEX_BITS] - 1'b1, op_window[SLOT_BITS-1:0], op_mask,
+              place_reg});
+        if (given && is_op) assert (its_member == op_ports);
+        if (given) assert (job_base == place_reg && job_mask == op_mask);
+      end
+
       cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
       cover (op_done && op_code == CODE_NO_SLOTS);
-      cover (flush[watched] && !drained[watched] && valid_reg[rival]);
-      cover (quiet && link_down && ends);
-      cover (complete_reg[watched] && its_finished == 0 && valid_reg[rival]);
+      cover (its_flush && !drained[watched] && valid_reg[rival]);
+      cover (quiet && link_down && set_up_was);
+      cover (complete_reg[watched] && its_finished == 0);
+      cover (clear && reduces != 0 && !quiet);
     end
   end
 `endif

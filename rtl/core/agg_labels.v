@@ -1,9 +1,19 @@
-// Holds each slot's label from its completion to its next one: job, contributing ports, VID and
-// marks. The readers of beats, the writer of sums and the sender of results each read the label of
-// a slot of their own in the same cycle. A label written in cycle 0 is readable from cycle 1 on.
+// Holds what is known of each slot's chunk from its completion to the next one: job, contributing
+// ports, VID, marks and the slot's generation.
 //
-// sum_* is for use with a sum's tag; written_* is the same one cycle later, for use with its write.
-// Not done here: job configuration (agg_jobs). A label is undefined before its slot first
+// Three memories, one for each reader, each read synchronously. A completion in cycle 0 is in the
+// reader's memory from cycle 1 on. When the reader begins a slot, its label is copied to the other
+// two. So the label of a result cannot change before its cache entry may: agg_reader begins no slot
+// whose result is being sent.
+//
+// Latency: rd_slot in cycle 0 gives begun_gen in cycle 1, beat_* in cycle 2. begun, in cycle 1,
+// copies that label; wr_slot and send_slot see the copy from cycle 3 on. wr_slot in cycle 0 gives
+// written_vid in cycle 1; send_slot in cycle 0 gives send_* in cycle 2.
+//
+// A label is used only while its slot is not written: between completion and the next one, or
+// between a slot's beginning and the next one.
+//
+// Not done here: the configuration of jobs (agg_jobs). A label is undefined before its slot first
 // completes.
 
 `default_nettype none
@@ -23,15 +33,19 @@ module agg_labels #(
     input wire [         31:0] complete_vid,
     input wire [          1:0] complete_ecn,
     input wire                 complete_nonfinite,
+    input wire                 complete_gen,
 
-    // A beat enters the lanes
-    input  wire [SLOT_BITS-1:0] beat_slot,
+    // A beat is read from the slot memories; begun: one cycle ago, it was the first of its slot
+    input  wire [SLOT_BITS-1:0] rd_slot,
+    input  wire                 begun,
+    input  wire [SLOT_BITS-1:0] begun_slot,
+    output wire                 begun_gen,
     output wire [    PORTS-1:0] beat_ports,
+    output wire                 beat_gen,
+    output wire [ JOB_BITS-1:0] beat_job,
 
-    // A sum leaves the lanes
-    input  wire [SLOT_BITS-1:0] sum_slot,
-    output wire [ JOB_BITS-1:0] sum_job,
-    output wire [ JOB_BITS-1:0] written_job,
+    // A sum is written to the cache
+    input  wire [SLOT_BITS-1:0] wr_slot,
     output wire [         31:0] written_vid,
 
     // A result is sent
@@ -39,38 +53,79 @@ module agg_labels #(
     output wire [    PORTS-1:0] send_ports,
     output wire [         31:0] send_vid,
     output wire [          1:0] send_ecn,
-    output wire                 send_nonfinite
+    output wire                 send_nonfinite,
+    output wire                 send_gen
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam integer SENT = PORTS + 36;  // {gen, nonfinite, ECN, VID, ports}
+  localparam integer WIDTH = JOB_BITS + SENT;
 
-  // One memory for each reader.
-  reg [PORTS-1:0] beat_labels[0:SLOTS-1];
-  reg [JOB_BITS-1:0] sum_jobs[0:SLOTS-1];
-  reg [31:0] sum_vids[0:SLOTS-1];
-  reg [PORTS+34:0] send_labels[0:SLOTS-1];
+  wire [WIDTH-1:0] complete_label = {
+    complete_job, complete_gen, complete_nonfinite, complete_ecn, complete_vid, complete_ports
+  };
 
-  reg [JOB_BITS-1:0] job_reg;
-  reg [31:0] vid_reg;
+  wire [WIDTH-1:0] read_label;  // of the read one cycle ago
+  reg [WIDTH-1:0] label_reg;  // two cycles ago
+  reg copies_reg;
+  reg [SLOT_BITS-1:0] copy_slot_reg;
+
+  wire [SENT-1:0] sent_label;
+  reg [SENT-1:0] sent_label_reg;
 
   always @(posedge clk) begin
-    if (complete) begin
-      beat_labels[complete_slot] <= complete_ports;
-      sum_jobs[complete_slot] <= complete_job;
-      sum_vids[complete_slot] <= complete_vid;
-      send_labels[complete_slot] <= {
-        complete_ports, complete_nonfinite, complete_ecn, complete_vid
-      };
-    end
-    job_reg <= sum_jobs[sum_slot];
-    vid_reg <= sum_vids[sum_slot];
+    label_reg      <= read_label;
+    copies_reg     <= begun;
+    copy_slot_reg  <= begun_slot;
+    sent_label_reg <= sent_label;
   end
 
-  assign beat_ports = beat_labels[beat_slot];
-  assign sum_job = sum_jobs[sum_slot];
-  assign written_job = job_reg;
-  assign written_vid = vid_reg;
-  assign {send_ports, send_nonfinite, send_ecn, send_vid} = send_labels[send_slot];
+  agg_ram #(
+      .WIDTH    (WIDTH),
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
+  ) u_complete (
+      .clk    (clk),
+      .wr_en  (complete),
+      .wr_addr(complete_slot),
+      .wr_data(complete_label),
+      .rd_en  (1'b1),
+      .rd_addr(rd_slot),
+      .rd_data(read_label)
+  );
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
+  ) u_written (
+      .clk    (clk),
+      .wr_en  (copies_reg),
+      .wr_addr(copy_slot_reg),
+      .wr_data(label_reg[PORTS+:32]),
+      .rd_en  (1'b1),
+      .rd_addr(wr_slot),
+      .rd_data(written_vid)
+  );
+
+  agg_ram #(
+      .WIDTH    (SENT),
+      .ADDR_BITS(SLOT_BITS),
+      .APART    (1)
+  ) u_sent (
+      .clk    (clk),
+      .wr_en  (copies_reg),
+      .wr_addr(copy_slot_reg),
+      .wr_data(label_reg[SENT-1:0]),
+      .rd_en  (1'b1),
+      .rd_addr(send_slot),
+      .rd_data(sent_label)
+  );
+
+  assign begun_gen = read_label[SENT-1];
+  assign beat_ports = label_reg[PORTS-1:0];
+  assign beat_gen = label_reg[SENT-1];
+  assign beat_job = label_reg[WIDTH-1:SENT];
+  assign {send_gen, send_nonfinite, send_ecn, send_vid, send_ports} = sent_label_reg;
 
 endmodule
 

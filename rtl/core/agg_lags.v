@@ -3,10 +3,12 @@
 // Each job and rank has 16 counts: count 0 for first contributions; count k for lags of at least
 // 4^(k-1) and less than 4^k cycles; count 15 for all longer lags too. Counts wrap at 2^32.
 // Setting up a job clears its counts, one a cycle; while ready is low, the job must store
-// nothing.
+// nothing. Contributions are stored at least two cycles apart: then a count is written by the time
+// at which the next contribution reads it, or in that cycle.
 //
-// Latency: a contribution stored in cycle 0 is counted in cycle 3. A count addressed in cycle 0
-// is at value in cycle 1. Not done here: a contribution that never comes (agg_deadlines).
+// Latency: a contribution stored in cycle 0 is counted in cycle 5. A count addressed in cycle 0
+// is at value in cycle 1, without the contribution that is being counted in cycle 0. Not done here:
+// a contribution that never comes (agg_deadlines).
 
 `default_nettype none
 
@@ -36,18 +38,35 @@ module agg_lags #(
     output wire [         31:0] value
 );
 
-  localparam integer SLOTS = 1 << SLOT_BITS;
   localparam integer ADDR_BITS = JOB_BITS + RANK_BITS + 4;
 
-  reg [31:0] since[0:SLOTS-1];  // arrival time of the first contribution
-  reg [31:0] now_reg;
+  reg  [31:0] now_reg;
 
-  // First stage: the lag
-  reg store_reg;
+  // Cycles 0 to 2: the time of the first contribution is read and held. Two cycles are added to
+  // what is stored, as the lag is taken in cycle 2.
+  wire [31:0] since;
+  reg  [31:0] since_reg;
+  reg [1:0] stores_reg, first_reg;
+  reg [2*(JOB_BITS+RANK_BITS)-1:0] whose_reg;
+
+  agg_ram #(
+      .WIDTH    (32),
+      .ADDR_BITS(SLOT_BITS),
+      .FORWARD  (0)
+  ) u_since (
+      .clk    (clk),
+      .wr_en  (turn_over),
+      .wr_addr(slot),
+      .wr_data(now_reg + 32'd2),
+      .rd_en  (store),
+      .rd_addr(slot),
+      .rd_data(since)
+  );
+
+  // Cycle 3: the number of the lag's count, which is read
+  reg lag_store_reg;
   reg [31:0] lag_reg;
-  reg [JOB_BITS+RANK_BITS-1:0] whose_reg;
-
-  // Second stage: the number of the lag's count, which is read
+  reg [JOB_BITS+RANK_BITS-1:0] lag_whose_reg;
   reg [3:0] bucket;
   integer b;
 
@@ -57,26 +76,35 @@ module agg_lags #(
     if (|lag_reg[31:28]) bucket = 4'd15;
   end
 
-  // Third stage: the count is incremented
-  reg adds_reg;
-  reg [ADDR_BITS-1:0] addr_reg;
+  // Cycle 4: the count is held. Cycle 5: it is incremented.
   wire [31:0] count;
+  reg  [31:0] count_reg;
+  reg read_reg, adds_reg;
+  reg [ADDR_BITS-1:0] read_addr_reg, addr_reg;
 
   reg clears_reg;
   reg [RANK_BITS+3:0] clear_reg;  // next count to clear
 
-  wire [ADDR_BITS-1:0] rd_addr = {whose_reg, bucket};
+  wire [ADDR_BITS-1:0] rd_addr = {lag_whose_reg, bucket};
   wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
-  wire [31:0] wr_data = adds_reg ? count + 32'd1 : 32'd0;
+  wire [31:0] wr_data = adds_reg ? count_reg + 32'd1 : 32'd0;
 
   always @(posedge clk) begin
-    now_reg <= now_reg + 32'd1;
-    if (turn_over) since[slot] <= now_reg;
-    store_reg <= store;
-    lag_reg   <= turn_over ? 32'd0 : now_reg - since[slot];
-    whose_reg <= {job, rank};
-    adds_reg  <= store_reg;
-    addr_reg  <= rd_addr;
+    now_reg       <= now_reg + 32'd1;
+    stores_reg    <= {stores_reg[0], store};
+    first_reg     <= {first_reg[0], turn_over};
+    whose_reg     <= {whose_reg[0+:JOB_BITS+RANK_BITS], job, rank};
+    since_reg     <= since;
+
+    lag_store_reg <= stores_reg[1];
+    lag_reg       <= first_reg[1] ? 32'd0 : now_reg - since_reg;
+    lag_whose_reg <= whose_reg[JOB_BITS+RANK_BITS+:JOB_BITS+RANK_BITS];
+
+    read_reg      <= lag_store_reg;
+    read_addr_reg <= rd_addr;
+    adds_reg      <= read_reg;
+    addr_reg      <= read_addr_reg;
+    count_reg     <= count;
 
     if (clears_reg && !adds_reg) begin
       clear_reg  <= clear_reg + 1'b1;
@@ -87,10 +115,12 @@ module agg_lags #(
       clears_reg <= 1'b1;
     end
     if (rst) begin
-      now_reg    <= 32'd0;
-      store_reg  <= 1'b0;
-      adds_reg   <= 1'b0;
-      clears_reg <= 1'b0;
+      now_reg       <= 32'd0;
+      stores_reg    <= 2'd0;
+      lag_store_reg <= 1'b0;
+      read_reg      <= 1'b0;
+      adds_reg      <= 1'b0;
+      clears_reg    <= 1'b0;
     end
   end
 
@@ -103,7 +133,7 @@ module agg_lags #(
       .wr_en  (adds_reg || clears_reg),
       .wr_addr(wr_addr),
       .wr_data(wr_data),
-      .rd_en  (store_reg),
+      .rd_en  (lag_store_reg),
       .rd_addr(rd_addr),
       .rd_data(count)
   );
@@ -112,7 +142,7 @@ module agg_lags #(
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(ADDR_BITS),
-      .FORWARD  (1)
+      .FORWARD  (0)
   ) u_shown (
       .clk    (clk),
       .wr_en  (adds_reg || clears_reg),

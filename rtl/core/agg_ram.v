@@ -2,7 +2,9 @@
 //
 // Reads are registered: a cycle with rd_en fetches the word at rd_addr, and rd_data holds it
 // from the next cycle to the one after the next rd_en. A read of a word in the cycle of its
-// write returns the old word, or the new one if FORWARD = 1.
+// write returns the old word, or the new one if FORWARD = 1. In an FPGA's block RAM, that costs two
+// registers and a multiplexer for each bit. APART = 1 saves them: its user promises never to use a
+// word that was read in the cycle of its write.
 //
 // Not done here: reset. Unwritten words are undefined, and so is rd_data before the first
 // read.
@@ -12,7 +14,8 @@
 module agg_ram #(
     parameter integer WIDTH     = 512,  // bits per word
     parameter integer ADDR_BITS = 8,
-    parameter integer FORWARD   = 0
+    parameter integer FORWARD   = 0,
+    parameter integer APART     = 0
 ) (
     input wire clk,
 
@@ -25,15 +28,23 @@ module agg_ram #(
     output wire [    WIDTH-1:0] rd_data
 );
 
-  reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
   reg [WIDTH-1:0] rd_data_reg;
 
-  always @(posedge clk) begin
-    if (wr_en) words[wr_addr] <= wr_data;
-    if (rd_en) rd_data_reg <= words[rd_addr];
-  end
-
   generate
+    if (APART != 0 || FORWARD != 0) begin : g_apart
+      (* no_rw_check *) reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
+      always @(posedge clk) begin
+        if (wr_en) words[wr_addr] <= wr_data;
+        if (rd_en) rd_data_reg <= words[rd_addr];
+      end
+    end else begin : g_any
+      reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
+      always @(posedge clk) begin
+        if (wr_en) words[wr_addr] <= wr_data;
+        if (rd_en) rd_data_reg <= words[rd_addr];
+      end
+    end
+
     if (FORWARD != 0) begin : g_forward
       reg             forward_reg;
       reg [WIDTH-1:0] written_reg;

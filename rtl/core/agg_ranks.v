@@ -2,8 +2,8 @@
 //
 // start begins a walk over the ports, one a cycle; done is high in the cycle after the last port.
 // job must be stable until then. Vectors have job 0 in the lowest bits. Before a job's first walk,
-// rank r is port r's. Not done here: whether a job is set up (agg_jobs). An ended job's ranks
-// remain.
+// all ports are members, and rank r is port r's. Not done here: whether a job is set up (agg_jobs).
+// An ended job's members and ranks remain.
 
 `default_nettype none
 
@@ -22,62 +22,63 @@ module agg_ranks #(
     output wire                done,
 
     output wire [  PORTS*JOBS-1:0] member,
-    output wire [8*PORTS*JOBS-1:0] rank_of_port,
-    output wire [  PORTS*JOBS-1:0] ranks          // a bit for every assigned rank
+    output wire [8*PORTS*JOBS-1:0] rank_of_port
 );
 
   localparam integer LAST = PORTS - 1;
-  localparam [PORTS-1:0] ONE = 1;
 
-  reg [  PORTS*JOBS-1:0] member_reg;
-  reg [8*PORTS*JOBS-1:0] rank_of_port_reg;
-  reg [  PORTS*JOBS-1:0] ranks_reg;
+  reg [PORTS*JOBS-1:0] member_reg;
+  reg [PORT_BITS*PORTS*JOBS-1:0] ranks_reg;
   reg walks_reg, done_reg;
-  reg  [PORT_BITS-1:0] port_reg;
-  reg  [          7:0] rank_reg;  // next rank to assign
-
-  wire [    PORTS-1:0] members = member_reg[PORTS*job+:PORTS];
-  wire [    PORTS-1:0] given = ranks_reg[PORTS*job+:PORTS];
-
-  wire [         31:0] port = {{32 - PORT_BITS{1'b0}}, port_reg};
-
+  reg [PORT_BITS-1:0] port_reg;
+  reg [PORT_BITS-1:0] rank_reg;  // next rank to assign
+  reg [PORTS-1:0] ports_reg;  // from port_reg on
   integer j, p;
 
   always @(posedge clk) begin
     done_reg <= 1'b0;
     if (start) begin
-      member_reg[PORTS*job+:PORTS] <= ports;
-      ranks_reg[PORTS*job+:PORTS]  <= {PORTS{1'b0}};
-      rank_reg                     <= 8'd0;
-      port_reg                     <= {PORT_BITS{1'b0}};
-      walks_reg                    <= 1'b1;
+      rank_reg  <= {PORT_BITS{1'b0}};
+      port_reg  <= {PORT_BITS{1'b0}};
+      ports_reg <= ports;
+      walks_reg <= 1'b1;
     end else if (walks_reg) begin
-      rank_of_port_reg[8*(PORTS*job+port)+:8] <= rank_reg;
-      if (members[port_reg]) begin
-        rank_reg                    <= rank_reg + 8'd1;
-        ranks_reg[PORTS*job+:PORTS] <= (given << 1) | ONE;
-      end
-      port_reg <= port_reg + 1'b1;
+      rank_reg  <= rank_reg + {{PORT_BITS - 1{1'b0}}, ports_reg[0]};
+      port_reg  <= port_reg + 1'b1;
+      ports_reg <= ports_reg >> 1;
       if (port_reg == LAST[PORT_BITS-1:0]) begin
         walks_reg <= 1'b0;
         done_reg  <= 1'b1;
       end
     end
+    for (j = 0; j < JOBS; j = j + 1) begin
+      if (start && (JOBS == 1 || j[JOB_BITS-1:0] == job)) member_reg[PORTS*j+:PORTS] <= ports;
+      for (p = 0; p < PORTS; p = p + 1) begin
+        if (!start && walks_reg && (JOBS == 1 || j[JOB_BITS-1:0] == job) &&
+            p[PORT_BITS-1:0] == port_reg)
+          ranks_reg[PORT_BITS*(PORTS*j+p)+:PORT_BITS] <= rank_reg;
+      end
+    end
     if (rst) begin
       member_reg <= {PORTS * JOBS{1'b1}};
-      ranks_reg  <= {PORTS * JOBS{1'b1}};
       walks_reg  <= 1'b0;
       done_reg   <= 1'b0;
       for (j = 0; j < JOBS; j = j + 1) begin
-        for (p = 0; p < PORTS; p = p + 1) rank_of_port_reg[8*(PORTS*j+p)+:8] <= p[7:0];
+        for (p = 0; p < PORTS; p = p + 1)
+        ranks_reg[PORT_BITS*(PORTS*j+p)+:PORT_BITS] <= p[PORT_BITS-1:0];
       end
     end
   end
 
-  assign done         = done_reg;
-  assign member       = member_reg;
-  assign rank_of_port = rank_of_port_reg;
-  assign ranks        = ranks_reg;
+  genvar g;
+  generate
+    for (g = 0; g < PORTS * JOBS; g = g + 1) begin : g_rank
+      assign rank_of_port[8*g+:8] = {{8 - PORT_BITS{1'b0}}, ranks_reg[PORT_BITS*g+:PORT_BITS]};
+    end
+  endgenerate
+
+  assign done   = done_reg;
+  assign member = member_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -93,11 +94,10 @@ module agg_ranks #(
   reg [7:0] cycles;  // since the last walk started, saturating at PORTS + 1
   wire walks = cycles < PORTS;
   reg [7:0] count;  // members at lower ports
-  reg [10*PORTS-1:0] its_were;
+  reg [9*PORTS-1:0] its_were;
   reg mine_was;
   wire [PORTS-1:0] its_member = member[PORTS*watched+:PORTS];
   wire [8*PORTS-1:0] its_map = rank_of_port[8*PORTS*watched+:8*PORTS];
-  wire [PORTS-1:0] its_ranks = ranks[PORTS*watched+:PORTS];
   wire walked = !walks || its_job != watched;
   wire [7:0] at = walked ? PORTS : cycles;  // ports already visited
   reg seen;  // the job had a walk
@@ -110,7 +110,7 @@ module agg_ranks #(
     if (start) its_job <= job;
     if (start && job == watched) given_ports <= ports;
     seen <= !rst && (seen || (start && job == watched));
-    its_were <= {its_member, its_map, its_ranks};
+    its_were <= {its_member, its_map};
     mine_was <= !rst && (start || walks) && job == watched;
   end
 
@@ -132,12 +132,11 @@ module agg_ranks #(
         if (!seen) assert (its_map[8*q+:8] == q);
         if (q < at && given_ports[q]) count = count + 1;
       end
-      if (seen) assert (its_member == given_ports && its_ranks == (1 << count) - 1);
-      if (!seen) assert (&its_member && &its_ranks);
-      if (!walked) assert (rank_reg == count && seen);
+      assert (its_member == (seen ? given_ports : {PORTS{1'b1}}));
+      if (!walked) assert (rank_reg == count && ports_reg == given_ports >> cycles && seen);
 
       // A walk does not change other jobs' ranks.
-      if (running_was && !mine_was) assert ({its_member, its_map, its_ranks} == its_were);
+      if (running_was && !mine_was) assert ({its_member, its_map} == its_were);
 
       cover (done && seen && given_ports == 5);
     end

@@ -1,7 +1,9 @@
 // A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// First-word fall-through: a push in cycle 0 into an empty queue is at the head in cycle 1. Not
-// done here: a full flag, protection against a pop of an empty queue.
+// The head is a register; the slots behind it are in a memory with a synchronous read. A push in
+// cycle 0 into an empty queue is at the head in cycle 1. After a pop in cycle 0, the next slot is
+// at the head in cycle 1 or 2. Not done here: a full flag, protection against a pop of an empty
+// queue.
 
 `default_nettype none
 
@@ -19,23 +21,37 @@ module agg_slot_fifo #(
     input  wire                 pop
 );
 
-  reg [SLOT_BITS-1:0] slots  [0:(1<<SLOT_BITS)-1];
-  reg [  SLOT_BITS:0] wr_reg;
-  reg [  SLOT_BITS:0] rd_reg;
+  // A slot that is read in the cycle of its push is never used: it is not fresh.
+  (* no_rw_check *) reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
+  reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the head
+  reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
+  reg fresh_reg;  // it is the slot behind the head
+  reg head_valid_reg;
+  reg [SLOT_BITS-1:0] head_reg;
 
-  assign head_valid = wr_reg != rd_reg;
-  assign head_slot  = slots[rd_reg[SLOT_BITS-1:0]];
+  wire empty = rd_reg == wr_reg;  // no slot is behind the head
+  wire open = !head_valid_reg || pop;
+  wire moves = open && fresh_reg;
+  wire passes = push && open && empty;
 
   always @(posedge clk) begin
+    slot_reg <= slots[rd_reg[SLOT_BITS-1:0]];
     if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
+    if (open) head_reg <= fresh_reg ? slot_reg : push_slot;
+    if (push && !passes) wr_reg <= wr_reg + 1'b1;
+    if (moves) rd_reg <= rd_reg + 1'b1;
+    fresh_reg      <= !empty && !moves;
+    head_valid_reg <= !open || fresh_reg || passes;
     if (clear) begin
-      wr_reg <= {SLOT_BITS + 1{1'b0}};
-      rd_reg <= {SLOT_BITS + 1{1'b0}};
-    end else begin
-      if (push) wr_reg <= wr_reg + 1'b1;
-      if (pop) rd_reg <= rd_reg + 1'b1;
+      wr_reg         <= {SLOT_BITS + 1{1'b0}};
+      rd_reg         <= {SLOT_BITS + 1{1'b0}};
+      fresh_reg      <= 1'b0;
+      head_valid_reg <= 1'b0;
     end
   end
+
+  assign head_valid = head_valid_reg;
+  assign head_slot  = head_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -52,6 +68,12 @@ module agg_slot_fifo #(
   reg [SLOT_BITS:0] queued_count;
   wire [SLOT_BITS:0] waiting = pushed - popped;
   wire watched_waits = watched - popped < waiting;
+  wire [SLOT_BITS:0] behind = waiting - head_valid;
+  wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - head_valid;
+  reg popped_was, alone_was;  // a pop in the last cycle; a push into an empty queue
+  reg clash_was;  // the memory's output was read in the cycle of its write
+  reg used;  // a push or a pop in the last cycle
+  reg apart;  // not in consecutive cycles since the queue was emptied
   reg stays = 1'b0;
   reg [SLOT_BITS-1:0] head_was;
   integer i, j;
@@ -62,6 +84,11 @@ module agg_slot_fifo #(
     if (push) queued[push_slot] <= 1'b1;
     pushed <= pushed + push;
     popped <= popped + pop;
+    popped_was <= pop;
+    clash_was <= push && wr_reg[SLOT_BITS-1:0] == rd_reg[SLOT_BITS-1:0];
+    used <= !clear && (push || pop);
+    apart <= clear || (apart && !(used && (push || pop)));
+    alone_was <= push && !clear && waiting == pop;
     stays <= cleared && !clear && head_valid && !pop;
     head_was <= head_slot;
     if (clear) begin
@@ -78,28 +105,42 @@ module agg_slot_fifo #(
     if (cleared) begin
       // The queue's user pushes no slot twice, and pops only what is there.
       `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
-      `PROMISED(!pop || waiting != 0);
+      `PROMISED(!pop || head_valid);
 
-      assert (wr_reg == pushed && rd_reg == popped);
-      assert (head_valid == (queued != 0));
+      // Behind the head, slots are in the memory in their order.
+      assert (wr_reg - rd_reg == behind);
+      assert (!fresh_reg || (behind != 0 && slot_reg == slots[rd_reg[SLOT_BITS-1:0]]));
+      assert (!fresh_reg || !clash_was);
       assert (!head_valid || queued[head_slot]);
       assert (!stays || (head_valid && head_slot == head_was));
-      if (watched_waits) assert (slots[watched[SLOT_BITS-1:0]] == put);
-      if (watched_waits && watched == popped) assert (head_valid && head_slot == put);
+      if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
+      if (watched_waits && watched - popped >= head_valid) assert (slots[watched_at] == put);
+
+      // The head is missing for one cycle at most, and not after a push into an empty queue.
+      assert (head_valid || waiting == 0 || fresh_reg || popped_was);
+      assert (!(alone_was && !head_valid));
+
+      // agg_owed: if it is not used in consecutive cycles, there is a head while any slot is queued.
+      if (apart) assert (head_valid == (waiting != 0));
+      if (apart && !used) assert (fresh_reg == (behind != 0));
 
       // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
       for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
-        if (i < waiting) assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]]);
+        if (i < behind)
+          assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]] &&
+              !(head_valid && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == head_slot));
         for (j = 0; j < i; j = j + 1) begin
-          if (i < waiting)
+          if (i < behind)
             assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=
                     slots[rd_reg[SLOT_BITS-1:0]+j[SLOT_BITS-1:0]]);
         end
       end
 
       cover (&queued && push && pop);
+      cover (&queued && !head_valid);
       cover (queued == 0 && pushed[SLOT_BITS]);
+      cover (apart && queued == 0 && pushed[SLOT_BITS]);
     end
   end
 `endif

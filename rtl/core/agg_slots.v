@@ -1,448 +1,940 @@
-// The slot table: judges one packet a cycle by the slot rules and updates the table in that
-// cycle.
+// The slot table: judges packets by the slot rules, one every second cycle at most.
 //
 // A slot is empty, collecting, reducing or reduced. It is *active* once it has turned over since
 // its job was set up, *closed* once it holds all members, and reduced when its sum is in the
 // cache. An empty slot has no entry: the VID it would hold follows from the job's first VID, and
 // every member is done with it. Members are identified by port; an evicted port is not a member.
 //
-// An overdue slot is acted upon in a cycle without a packet (agg_deadlines). With partial sums, a
-// collecting slot is closed with the contributions it holds; for a reduced one, members that are
-// not done are evicted. Without, the missing members are reported.
+// An overdue slot is acted upon like a packet (agg_deadlines). With partial sums, a collecting
+// slot is closed with the contributions it holds; for a reduced one, members that are not done are
+// evicted. Without, the missing members are reported.
 //
-// The job_* inputs are those of the packet's job. Its 2 W slots, W its window, begin at a
-// multiple of 2 W (slot_base). The slots of v and v - W differ in one bit of their number, the
-// window's. A row of the table holds such a pair, so both are read and updated at once: row n of
-// a job, 0 to W - 1, is row slot_base / 2 + n of the table. So no two jobs share a row.
+// A job has 2 W slots, W its window, from a multiple of 2 W on (base). The slots of v and v - W
+// differ in one bit of their number, the window's. A row of the table holds such a pair, so both
+// are read and updated at once: row n of a job, 0 to W - 1, is row base / 2 + n of the table. So no
+// two jobs share a row. A row has two words, low for the slot with the window's bit clear, high for
+// the other. A word: {active, closed, gen, stalled, marks 4, done, held, VID 32}; done and held
+// have a bit for each port.
 //
-// Events are for the slot at `slot`, in the cycle of the commit; the table changes at its end.
+// Sums come at any time, so they have memories of their own: a bit for each slot, which the end of
+// a reduction sets to the slot's gen. The slot is reduced if it is closed and the bit equals its
+// gen. A slot that turns over takes the opposite of its bit as its gen.
+//
+// The cycles of an operation, a packet or an overdue slot (agg_commit has the first ones):
+//
+//   C2  the row is addressed
+//   C3  the words are in the memories' registers; the bits of sums are addressed: a reduction that
+//       ends in C3 or later comes after the operation
+//   C4  the words move to the operands, unless these have the row already, from the operation
+//       before; words that were written in C2 come from a copy
+//   C5  comparisons, and most of the decision
+//   C6  the rest; the row is written, to memories and operands
+//   C7  events, for one cycle
+//
+// Inputs of C5 stay until C6, except act, refuse, data, ask and finish, which are high in C5 only.
+// `clear` empties clear_slot and its row, in a cycle without an operation in C1 to C7 and without
+// `reduced`. All slots of a job are cleared before its first packet.
+//
 // Data that was not written (see agg_ingress) is refused as not ready; this cannot happen to a
 // worker that follows the protocol. Not done here: header checks (agg_commit), debts (agg_owed),
-// sending answers (agg_status).
+// what is sent to whom (agg_replies), sending it (agg_status).
 
 `default_nettype none
 
 module agg_slots #(
     parameter integer PORTS     = 4,
-    parameter integer WINDOW    = 8,
-    parameter integer SLOT_BITS = 4,  // width of a slot number: log2(2 * WINDOW)
-    parameter integer ROW_BITS  = 3   // width of a row number: log2(WINDOW), at least 1
+    parameter integer PORT_BITS = 2,
+    parameter integer JOB_BITS  = 1,
+    parameter integer SLOT_BITS = 4,  // width of a slot number
+    parameter integer ROW_BITS  = 3   // width of a row number: SLOT_BITS - 1, at least 1
 ) (
     input wire clk,
+    input wire rst,
+    input wire link_down,
 
-    input wire [(1<<SLOT_BITS)-1:0] flush_slots,  // slots of ending jobs: they become empty
-
-    // The job of the packet, or of the overdue slot
-    input wire [         31:0] job_first,
-    input wire [SLOT_BITS-1:0] job_window,
-    input wire [SLOT_BITS-1:0] slot_mask,   // 2 * window - 1
-    input wire [SLOT_BITS-1:0] slot_base,   // the first slot
-    input wire [    PORTS-1:0] member,      // by port
-    input wire [    PORTS-1:0] evicted,     // no longer members
-    input wire                 partial,     // partial sums allowed
-
-    // A slot is overdue; no packet is judged in this cycle
-    input wire act,
-
-    // The slot of the packet's VID, or the overdue slot
-    input wire [SLOT_BITS-1:0] slot,
-
-    // The packet; at most one of refuse, data, ask and finish is high
-    input wire             refuse,    // a check failed; code names it
-    input wire             data,
-    input wire             ask,
-    input wire             finish,
-    input wire [      7:0] code,
-    input wire             belongs,   // its rank is the port's own
-    input wire [PORTS-1:0] ports,     // its port, one-hot
-    input wire [     31:0] vid,
-    input wire [      1:0] ecn,
-    input wire             writable,
-    input wire             nonfinite,
+    input wire                 clear,
+    input wire [SLOT_BITS-1:0] clear_slot,
 
     // A slot's last beat was summed
     input wire                 reduced,
     input wire [SLOT_BITS-1:0] reduced_slot,
+    input wire                 reduced_gen,
 
-    // Events
+    // C2: an operation
+    input wire                read,
+    input wire [ROW_BITS-1:0] read_row,
+
+    // C3 and C4
+    input wire [SLOT_BITS-1:0] read_slot,    // the VID's, or the overdue slot
+    input wire [SLOT_BITS-1:0] read_other,   // the other slot of the row
+    input wire [         31:0] read_vid,
+    input wire [SLOT_BITS-1:0] read_window,  // of the job
+    input wire [SLOT_BITS-1:0] read_mask,    // 2 * window - 1
+    input wire [         31:0] read_first,   // C4 only: the job's first VID
+
+    // C5 only; at most one is high
+    input wire act,
+    input wire refuse,  // a check failed; code names it
+    input wire data,
+    input wire ask,
+    input wire finish,
+
+    // C5 and C6: the packet
+    input wire [          7:0] code,
+    input wire                 belongs,    // its rank is the port's own
+    input wire                 of_data,    // data, refused or not
+    input wire                 placed,     // its job is set up
+    input wire                 ended,      // refused because its job ended on its way
+    input wire                 writable,
+    input wire                 nonfinite,
+    input wire [          1:0] ecn,
+    input wire [          7:0] number,     // of the job
+    input wire [ JOB_BITS-1:0] job,        // the same, as an index
+    input wire [         15:0] epoch,
+    input wire [          7:0] rank,
+    input wire [    PORTS-1:0] ports,      // its port, one-hot
+    input wire [PORT_BITS-1:0] port,
+    input wire [    PORTS-1:0] member,     // of the job, by port
+    input wire [    PORTS-1:0] evicted,    // no longer members
+    input wire                 partial,    // partial sums allowed
+
+    input wire act_ok,  // C6 of an overdue slot: its timer has not changed since it was found
+
+    // C7: the operation; its fields mean nothing without it
+    output wire [PORT_BITS-1:0] e_port,
+    output wire [    PORTS-1:0] judged,    // the same, one-hot; 0 without a packet
+    output wire [SLOT_BITS-1:0] e_slot,
+    output wire [ JOB_BITS-1:0] e_job,
+    output wire [          7:0] e_number,
+    output wire [         15:0] e_epoch,
+    output wire [          7:0] e_rank,
+    output wire [         31:0] e_vid,
+    output wire                 e_gen,     // the slot's gen after the operation
+
+    // C7: events
     output wire turn_over,  // the slot takes a new VID and drops its debts
     output wire store,  // data is stored
     output wire store_ce,
     output wire store_nonfinite,
-    output wire [PORTS-1:0] resolve,  // ports whose writable data is resolved
     output wire owe,  // the sender is owed the result
     output wire complete,  // the slot is closed: it holds all members, or its time is up
     output wire [PORTS-1:0] complete_ports,
     output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
-    output wire stall,  // data for the next chunk cannot turn over the reduced slot
+    output wire timer_start,  // the slot turns over, or cannot, though reduced, for the first time
+    output wire timer_stop,  // it closes; counts before timer_start
+    output wire acted,  // act_ok was high: the timer starts again
     output wire overdue,  // the slot acted upon still waits
     output wire [PORTS-1:0] evict,  // ports to evict
-    output wire notice,  // report answer_ports
-    output wire [PORTS-1:0] notice_ports,  // to these ports
-    output wire [7:0] notice_code,
-    output wire [31:0] notice_vid,
-    output wire asked,  // an ask was not refused
-    output wire answer,  // an ask or a finish gets a status as its reply
-    output wire [7:0] answer_code,
-    output wire [PORTS-1:0] answer_ports,  // missing members, or all evicted ones
-    output wire refused,
-    output wire [7:0] refused_code,
-    output wire refused_answer  // a status may be sent for it
+
+    // C7: replies (agg_replies)
+    output wire             notice,         // report answer_ports
+    output wire [PORTS-1:0] notice_ports,   // to these ports
+    output wire [      7:0] notice_code,
+    output wire [     31:0] notice_vid,
+    output wire             asked,          // an ask was not refused
+    output wire             answer,         // an ask or a finish gets a status as its reply
+    output wire [      7:0] answer_code,
+    output wire [PORTS-1:0] answer_ports,   // missing members, or all evicted ones
+    output wire             finished,       // a finish was accepted
+    output wire             refused,
+    output wire [      7:0] refused_code,
+    output wire             refused_answer, // a status may be sent for it
+
+    // C7: what became of a packet of data
+    output wire                 verdict_valid,
+    output wire [PORT_BITS-1:0] verdict_port,
+    output wire [SLOT_BITS-1:0] verdict_slot,    // 0 if its job is not set up
+    output wire [         31:0] verdict_vid,
+    output wire [          2:0] verdict_result,
+    output wire [          7:0] verdict_code
 );
 
   `include "zwire.vh"
 
-  localparam integer SLOTS = 2 * WINDOW;
-  localparam [SLOTS-1:0] ONE_SLOT = 1;
-  localparam integer SLOT_WIDTH = 32 + 2 * PORTS + 4;  // {marks, done, held, VID}
+  localparam integer ROWS = 1 << ROW_BITS;
+  localparam integer SLOTS = 1 << SLOT_BITS;
+  localparam integer WORD_BITS = 2 * PORTS + 40;
 
-  reg [SLOT_WIDTH-1:0] low_slots[0:WINDOW-1];  // slots with the window's bit clear
-  reg [SLOT_WIDTH-1:0] high_slots[0:WINDOW-1];
-  reg [SLOTS-1:0] active_reg;
-  reg [SLOTS-1:0] closed_reg;
-  reg [SLOTS-1:0] reduced_reg;
+  // A word read while it is written is not used (copy_reg, fetch_reg).
+  (* no_rw_check *) reg [WORD_BITS-1:0] low_words[0:ROWS-1];
+  (* no_rw_check *) reg [WORD_BITS-1:0] high_words[0:ROWS-1];
+  reg own_sums[0:SLOTS-1];  // two copies of the bits of sums
+  reg other_sums[0:SLOTS-1];
 
-  // -- Read ---------------------------------------------------------------------------------------
+  // -- C2, C3: read ------------------------------------------------------------------------------
 
-  wire [SLOT_BITS-1:0] whole_row = (slot_base >> 1) | (slot & (slot_mask >> 1));
-  wire [ROW_BITS-1:0] row = whole_row[ROW_BITS-1:0];
-  wire high = |(slot & job_window);
-  wire unused = whole_row[SLOT_BITS-1];  // always 0
+  wire read_high = |(read_slot & read_window);
 
-  wire [SLOT_WIDTH-1:0] low_slot = low_slots[row];
-  wire [SLOT_WIDTH-1:0] high_slot = high_slots[row];
-  wire [SLOT_WIDTH-1:0] own = high ? high_slot : low_slot;
-  wire [SLOT_WIDTH-1:0] other = high ? low_slot : high_slot;  // slot of v - W
+  // C3
+  reg addressed_reg;
+  reg [ROW_BITS-1:0] addressed_row_reg;
+  reg [WORD_BITS-1:0] low_read_reg, high_read_reg;
 
-  wire active = active_reg[slot];
-  wire is_reduced = reduced_reg[slot];
-  wire [SLOT_BITS-1:0] other_slot = slot ^ job_window;
-  wire other_reduced = reduced_reg[other_slot];
+  // The words written last
+  reg wrote_reg;  // in the last cycle
+  reg [ROW_BITS-1:0] written_row_reg;
+  reg [WORD_BITS-1:0] low_written_reg, high_written_reg;
 
-  wire [31:0] own_vid = own[31:0];
-  wire [PORTS-1:0] own_held = own[32+:PORTS];
-  wire [PORTS-1:0] own_done = own[32+PORTS+:PORTS];
-  wire [3:0] own_marks = own[32+2*PORTS+:4];
-  wire [31:0] other_vid = other[31:0];
+  // C4
+  reg [WORD_BITS-1:0] low_fetched_reg, high_fetched_reg;
+  reg own_read_reg, other_read_reg;
+  reg read_reg;
+  reg copy_reg;  // the words were written while they were read
+  reg fetch_reg;  // the operands do not have the row
+  reg swap_reg;  // they have it, with the words exchanged
+  reg read_high_reg;
 
-  // -- Judge --------------------------------------------------------------------------------------
+  // From C5 on
+  reg loaded_reg;  // the operands have row row_reg
+  reg [ROW_BITS-1:0] row_reg;
+  reg high_is_own_reg;
 
-  // Subtracts from v while the table is read, and then compares for equality only: whether v is the
-  // slot's VID, or the next one, is known before its distance.
-  wire [31:0] window = {{32 - SLOT_BITS{1'b0}}, job_window};
-  wire [31:0] window_2 = window << 1;
-  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, slot_mask};  // 2 * window - 1
-  wire [31:0] one_back = vid - window;
-  wire [31:0] two_back = vid - window_2;
-  wire is_own = (vid ^ own_vid) == 32'd0;
-  wire follows_own = (two_back ^ own_vid) == 32'd0;
-
-  // The next VID of an empty slot is the first VID, or as far after it as the slot is after the
-  // first VID's slot.
-  wire [31:0] since_first = vid - job_first;
-  wire [31:0] since_empty = since_first + window_2;
-  wire same = active ? is_own : &(since_first | turn);
-  wire next = active ? follows_own : (since_first & ~turn) == 32'd0;
-
-  wire [31:0] since_own = vid - own_vid;
-  wire behind_own = active ? since_own[31] : since_empty[31];
-  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
-
-  wire closed = closed_reg[slot];
-  wire collecting = active && !closed;
-  wire held = |(own_held & ports);
-
-  wire [PORTS-1:0] done = own_done | ports;
-  wire may_turn = !active || (is_reduced && (member & ~done) == {PORTS{1'b0}});
-
-  assign stall           = data && next && active && is_reduced && !may_turn;
-  assign turn_over       = data && next && may_turn && writable;
-  assign store           = turn_over || (data && same && collecting && !held && writable);
-  assign owe             = (data || ask) && same && active && is_reduced;
-  assign resolve         = (data || refuse) && writable ? ports : {PORTS{1'b0}};
-
-  assign store_ce        = store && ecn == ECN_CE;
-  assign store_nonfinite = store && nonfinite;
-
-  wire proves = data && other_reduced && other_vid == one_back;  // the sender is done with v - W
-
-  // -- Replies ------------------------------------------------------------------------------------
-
-  reg [7:0] rule;  // the code if data or an ask is refused
-
-  always @* begin
-    if (same && !active) rule = CODE_LATE;
-    else if (same && (held || closed)) rule = CODE_DUPLICATE;
-    else if (same || next) rule = CODE_NOT_READY;
-    else if (behind_own) rule = CODE_LATE;
-    else rule = CODE_EARLY;
-  end
-
-  assign asked          = ask && (next || (same && active));
-  assign refused        = refuse || (data && !store) || (ask && !asked);
-  assign refused_code   = refuse ? code : rule;
-  assign refused_answer = refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC;
-
-  assign answer         = finish || (ask && (next || (same && collecting)));
-  assign answer_code    = finish ? CODE_DONE : same && held ? CODE_WAIT : CODE_SEND;
-
-  // -- Overdue ------------------------------------------------------------------------------------
-
-  wire [PORTS-1:0] missing = member & ~own_held;
-  wire [PORTS-1:0] behind = member & ~own_done;
-
-  wire ends_early = act && partial && collecting;
-  wire evicts = act && partial && is_reduced && |behind;
-
-  assign evict        = evicts ? behind : {PORTS{1'b0}};
-  assign overdue      = act && (collecting || (is_reduced && |behind));
-  assign notice       = overdue && !ends_early;
-  assign notice_ports = evicts ? member | evicted : member & ~(collecting ? missing : behind);
-  assign notice_code  = evicts ? CODE_EVICTED : CODE_OVERDUE;
-  assign notice_vid   = own_vid;
-
-  reg [PORTS-1:0] named;
-
-  always @* begin
-    if (act) named = evicts ? evicted | behind : collecting ? missing : behind;
-    else if (finish) named = {PORTS{1'b0}};
-    else named = next ? member : missing;
-  end
-
-  assign answer_ports = named;
-
-  // -- Update -------------------------------------------------------------------------------------
-
-  wire [PORTS-1:0] held_next = (turn_over ? {PORTS{1'b0}} : own_held) | ports;
-  wire [      3:0] marks_next = (turn_over ? 4'd0 : own_marks) |
-      {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
-  wire [PORTS-1:0] done_next = turn_over ? {PORTS{1'b0}} : data && next ? done : own_done;
-
-  wire [SLOT_WIDTH-1:0] own_next = store ? {marks_next, done_next, held_next, vid} :
-      {own_marks, done_next, own_held, own_vid};
-  wire [SLOT_WIDTH-1:0] done_bit = {{SLOT_WIDTH - PORTS{1'b0}}, ports} << (32 + PORTS);
-  wire [SLOT_WIDTH-1:0] other_next = other | done_bit;
-
-  wire [3:0] marks = ends_early ? own_marks : marks_next;
-
-  assign complete = ends_early || (store && (member & ~held_next) == {PORTS{1'b0}});
-  assign complete_ports = ends_early ? own_held : held_next;
-  assign complete_vid = ends_early ? own_vid : vid;
-  assign complete_nonfinite = marks[3];
-  assign complete_ecn = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
-
-  wire [SLOTS-1:0] turned = turn_over ? ONE_SLOT << slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] completed = complete ? ONE_SLOT << slot : {SLOTS{1'b0}};
-  wire [SLOTS-1:0] summed_now = reduced ? ONE_SLOT << reduced_slot : {SLOTS{1'b0}};
+  wire kept = loaded_reg && row_reg == addressed_row_reg;
 
   always @(posedge clk) begin
-    if (high ? proves : data) low_slots[row] <= high ? other_next : own_next;
-    if (high ? data : proves) high_slots[row] <= high ? own_next : other_next;
-
-    active_reg  <= (active_reg | turned) & ~flush_slots;
-    closed_reg  <= ((closed_reg & ~turned) | completed) & ~flush_slots;
-    reduced_reg <= ((reduced_reg & ~turned) | summed_now) & ~flush_slots;
+    addressed_reg <= read && !rst;
+    if (read) begin
+      low_read_reg <= low_words[read_row];
+      high_read_reg <= high_words[read_row];
+      addressed_row_reg <= read_row;
+    end
+    read_reg <= addressed_reg && !rst;
+    if (addressed_reg) begin
+      low_fetched_reg  <= low_read_reg;
+      high_fetched_reg <= high_read_reg;
+      own_read_reg     <= own_sums[read_slot];
+      other_read_reg   <= other_sums[read_other];
+    end
+    copy_reg <= wrote_reg && written_row_reg == addressed_row_reg;
+    fetch_reg <= addressed_reg && !kept && !rst;
+    swap_reg <= addressed_reg && kept && read_high != high_is_own_reg && !rst;
+    read_high_reg <= read_high;
   end
+
+  // -- C4: operands ------------------------------------------------------------------------------
+
+  wire [WORD_BITS-1:0] low_fetched = copy_reg ? low_written_reg : low_fetched_reg;
+  wire [WORD_BITS-1:0] high_fetched = copy_reg ? high_written_reg : high_fetched_reg;
+
+  // From C5 on: the slot's word, and that of the row's other slot. The next values differ in C6
+  // only.
+  reg [WORD_BITS-1:0] own_reg, other_reg;
+  wire [WORD_BITS-1:0] own_next, other_next;
+
+  // C5 and C6
+  reg own_sum_reg, other_sum_reg;
+  reg [SLOT_BITS-1:0] slot_reg, mask_reg;
+  reg [31:0] vid_reg, one_back_reg, two_back_reg, since_first_reg;
+
+  always @(posedge clk) begin
+    own_reg <= fetch_reg ? (read_high_reg ? high_fetched : low_fetched) :
+        swap_reg ? other_next : own_next;
+    other_reg <= fetch_reg ? (read_high_reg ? low_fetched : high_fetched) :
+        swap_reg ? own_next : other_next;
+    loaded_reg <= (loaded_reg || read_reg) && !clear && !rst;
+    if (read_reg) begin
+      own_sum_reg <= own_read_reg;
+      other_sum_reg <= other_read_reg;
+      high_is_own_reg <= read_high_reg;
+      row_reg <= addressed_row_reg;
+      slot_reg <= read_slot;
+      mask_reg <= read_mask;
+      vid_reg <= read_vid;
+      one_back_reg <= read_vid - {{32 - SLOT_BITS{1'b0}}, read_window};
+      two_back_reg <= read_vid - {{32 - SLOT_BITS{1'b0}}, read_mask} - 32'd1;
+      since_first_reg <= read_vid - read_first;
+    end
+  end
+
+  wire active, closed, gen, stalled, other_active, other_closed, other_gen;
+  wire [3:0] own_marks;
+  wire [PORTS-1:0] own_done, own_held;
+  wire [31:0] own_vid;
+  assign {active, closed, gen, stalled, own_marks, own_done, own_held, own_vid} = own_reg;
+  assign {other_active, other_closed, other_gen} = other_reg[WORD_BITS-1-:3];
+
+  wire is_reduced = active && closed && gen == own_sum_reg;
+  wire other_reduced = other_active && other_closed && other_gen == other_sum_reg;  // slot of v - W
+
+  // -- C5: judge ---------------------------------------------------------------------------------
+
+  // VIDs are compared for equality with ones from the cycle before. The next VID of an empty slot
+  // is the first VID, or as far after it as the slot is after the first VID's slot.
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, mask_reg};
+  wire [31:0] since_own = vid_reg - own_vid;
+  wire [31:0] since_empty = since_first_reg + turn + 32'd1;
+  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
+  wire all_done = (member & ~own_done & ~ports) == {PORTS{1'b0}};
+  wire held = |(own_held & ports);
+  wire same = active ? vid_reg == own_vid : &(since_first_reg | turn);  // v is the slot's VID
+  wire next = active ? two_back_reg == own_vid : (since_first_reg & ~turn) == 32'd0;
+  wire may_turn = !active || (is_reduced && all_done);
+
+  // C6
+  reg act_reg, refuse_reg, data_reg, ask_reg, finish_reg;
+  reg valid_reg;  // a packet
+  reg same_reg, next_reg, behind_reg;
+  reg active_reg, collecting_reg, reduced_reg;
+  reg held_reg;
+  reg turns_reg, joins_reg, stalls_reg, owes_reg;
+  reg next_done_reg;  // the sender is done with the slot's VID
+  reg alone_reg;  // the sender is the only member
+  reg fills_reg;  // no other member is missing
+  reg proves_reg;  // the sender is done with v - W
+  reg lags_reg;  // a member is not done
+  reg cuts_reg;  // an overdue slot closes with what it holds
+  reg evicts_reg;  // its members that are not done are evicted
+  reg [PORTS-1:0] missing_reg, undone_reg;
+  reg [3:0] marks_reg;
+
+  always @(posedge clk) begin
+    act_reg <= act && !rst;
+    refuse_reg <= refuse && !rst;
+    data_reg <= data && !rst;
+    ask_reg <= ask && !rst;
+    finish_reg <= finish && !rst;
+    valid_reg <= (refuse || data || ask || finish) && !rst;
+
+    same_reg <= same;
+    next_reg <= next;
+    behind_reg <= active ? since_own[31] : since_empty[31];
+    active_reg <= active;
+    collecting_reg <= active && !closed;
+    reduced_reg <= is_reduced;
+    held_reg <= held;
+    turns_reg <= data && !rst && writable && next && may_turn;
+    joins_reg <= data && !rst && writable && same && active && !closed && !held;
+    stalls_reg <= data && !rst && next && is_reduced && !all_done;
+    owes_reg <= (data || ask) && !rst && same && is_reduced;
+    next_done_reg <= data && !rst && next;
+    alone_reg <= (member & ~ports) == {PORTS{1'b0}};
+    fills_reg <= (member & ~own_held & ~ports) == {PORTS{1'b0}};
+    proves_reg <= data && !rst && other_reduced && other_reg[31:0] == one_back_reg;
+    lags_reg <= |(member & ~own_done);
+    cuts_reg <= act && !rst && partial && active && !closed;
+    evicts_reg <= act && !rst && partial && is_reduced && |(member & ~own_done);
+    missing_reg <= member & ~own_held;
+    undone_reg <= member & ~own_done;
+    marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
+  end
+
+  // -- C6: decide --------------------------------------------------------------------------------
+
+  wire stores = turns_reg || joins_reg;
+  wire cuts = cuts_reg && act_ok;
+  wire completes = cuts || (turns_reg && alone_reg) || (joins_reg && fills_reg);
+  wire evicts = evicts_reg && act_ok;
+  wire still_waits = collecting_reg || (reduced_reg && lags_reg);
+
+  wire [3:0] marks = cuts_reg ? own_marks : turns_reg ? marks_reg : own_marks | marks_reg;
+  wire [PORTS-1:0] contributors = cuts_reg ? own_held : turns_reg ? ports : own_held | ports;
+  wire [1:0] merged = marks[2] ? ECN_CE : marks[1] ? ECN_NOT_ECT : marks[0] ? ECN_ECT0 : ECN_ECT1;
+
+  // -- C6: update --------------------------------------------------------------------------------
+
+  wire [PORTS-1:0] done_next = own_done | (next_done_reg ? ports : {PORTS{1'b0}});
+  wire [PORTS-1:0] proved = proves_reg ? ports : {PORTS{1'b0}};
+  wire [3:0] marks_next = own_marks | marks_reg;
+
+  assign own_next = {
+    active || turns_reg,
+    completes || (closed && !turns_reg),
+    turns_reg ? !own_sum_reg : gen,
+    stalls_reg || (stalled && !turns_reg),
+    turns_reg ? marks_reg : joins_reg ? marks_next : own_marks,
+    turns_reg ? {PORTS{1'b0}} : done_next,
+    turns_reg ? ports : joins_reg ? own_held | ports : own_held,
+    stores ? vid_reg : own_vid
+  };
+  assign other_next = other_reg | {8'd0, proved, {PORTS + 32{1'b0}}};
+
+  wire row_changes = data_reg || act_reg;
+  wire [ROW_BITS-1:0] clear_row;
+  wire [ROW_BITS-1:0] wr_row = clear ? clear_row : row_reg;
+  wire [WORD_BITS-1:0] stays = {!clear, {WORD_BITS - 1{1'b1}}};  // active
+  wire [WORD_BITS-1:0] low_next = high_is_own_reg ? other_next : own_next;
+  wire [WORD_BITS-1:0] high_next = high_is_own_reg ? own_next : other_next;
+
+  generate
+    if (SLOT_BITS == 1) begin : g_one_row
+      wire unused = clear_slot[0];
+      assign clear_row = 1'b0;
+    end else begin : g_rows
+      wire unused = clear_slot[0];
+      assign clear_row = clear_slot[ROW_BITS:1];
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (row_changes || clear) begin
+      low_words[wr_row]  <= low_next & stays;
+      high_words[wr_row] <= high_next & stays;
+    end
+    wrote_reg <= row_changes && !rst;
+    if (row_changes) begin
+      written_row_reg  <= row_reg;
+      low_written_reg  <= low_next;
+      high_written_reg <= high_next;
+    end
+    if (reduced || clear) begin
+      own_sums[clear?clear_slot : reduced_slot]   <= reduced_gen && !clear;
+      other_sums[clear?clear_slot : reduced_slot] <= reduced_gen && !clear;
+    end
+  end
+
+  // -- C7: events --------------------------------------------------------------------------------
+
+  reg e_gen_reg;
+  reg [PORTS-1:0] judged_reg, complete_ports_reg, evict_reg;
+  reg [PORT_BITS-1:0] e_port_reg;
+  reg [SLOT_BITS-1:0] e_slot_reg;
+  reg [ JOB_BITS-1:0] e_job_reg;
+  reg [7:0] e_number_reg, e_rank_reg;
+  reg [15:0] e_epoch_reg;
+  reg [31:0] e_vid_reg, complete_vid_reg;
+  reg turn_over_reg, store_reg, store_ce_reg, store_nonfinite_reg, owe_reg;
+  reg complete_reg, complete_nonfinite_reg;
+  reg [1:0] complete_ecn_reg;
+  reg timer_start_reg, acted_reg, overdue_reg;
+
+  always @(posedge clk) begin
+    judged_reg <= valid_reg && !rst ? ports : {PORTS{1'b0}};
+    e_port_reg <= port;
+    e_slot_reg <= slot_reg;
+    e_job_reg <= job;
+    e_number_reg <= number;
+    e_epoch_reg <= epoch;
+    e_rank_reg <= rank;
+    e_vid_reg <= vid_reg;
+    e_gen_reg <= turns_reg ? !own_sum_reg : gen;
+
+    turn_over_reg <= turns_reg && !rst;
+    store_reg <= stores && !rst;
+    store_ce_reg <= stores && marks_reg[2] && !rst;
+    store_nonfinite_reg <= stores && marks_reg[3] && !rst;
+    owe_reg <= owes_reg && !rst;
+    complete_reg <= completes && !rst;
+    complete_ports_reg <= contributors;
+    complete_vid_reg <= cuts_reg ? own_vid : vid_reg;
+    complete_ecn_reg <= merged;
+    complete_nonfinite_reg <= marks[3];
+    timer_start_reg <= (turns_reg || (stalls_reg && !stalled)) && !rst;
+    acted_reg <= act_reg && act_ok && !rst;
+    overdue_reg <= act_reg && act_ok && still_waits && !rst;
+    evict_reg <= evicts && !rst ? undone_reg : {PORTS{1'b0}};
+  end
+
+  agg_replies #(
+      .PORTS    (PORTS),
+      .PORT_BITS(PORT_BITS),
+      .SLOT_BITS(SLOT_BITS)
+  ) u_replies (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (link_down),
+      .refuse        (refuse_reg),
+      .data          (data_reg),
+      .ask           (ask_reg),
+      .finish        (finish_reg),
+      .code          (code),
+      .belongs       (belongs),
+      .of_data       (of_data),
+      .placed        (placed),
+      .ended         (ended),
+      .port          (port),
+      .slot          (slot_reg),
+      .vid           (vid_reg),
+      .same          (same_reg),
+      .next          (next_reg),
+      .behind        (behind_reg),
+      .active        (active_reg),
+      .collecting    (collecting_reg),
+      .held          (held_reg),
+      .stores        (stores),
+      .owes          (owes_reg),
+      .overdue       (act_reg && act_ok && still_waits),
+      .cuts          (cuts),
+      .evicts        (evicts),
+      .own_vid       (own_vid),
+      .member        (member),
+      .evicted       (evicted),
+      .missing       (missing_reg),
+      .undone        (undone_reg),
+      .notice        (notice),
+      .notice_ports  (notice_ports),
+      .notice_code   (notice_code),
+      .notice_vid    (notice_vid),
+      .asked         (asked),
+      .answer        (answer),
+      .answer_code   (answer_code),
+      .answer_ports  (answer_ports),
+      .finished      (finished),
+      .refused       (refused),
+      .refused_code  (refused_code),
+      .refused_answer(refused_answer),
+      .verdict_valid (verdict_valid),
+      .verdict_port  (verdict_port),
+      .verdict_slot  (verdict_slot),
+      .verdict_vid   (verdict_vid),
+      .verdict_result(verdict_result),
+      .verdict_code  (verdict_code)
+  );
+
+  assign e_port             = e_port_reg;
+  assign judged             = judged_reg;
+  assign e_slot             = e_slot_reg;
+  assign e_job              = e_job_reg;
+  assign e_number           = e_number_reg;
+  assign e_epoch            = e_epoch_reg;
+  assign e_rank             = e_rank_reg;
+  assign e_vid              = e_vid_reg;
+  assign e_gen              = e_gen_reg;
+  assign turn_over          = turn_over_reg;
+  assign store              = store_reg;
+  assign store_ce           = store_ce_reg;
+  assign store_nonfinite    = store_nonfinite_reg;
+  assign owe                = owe_reg;
+  assign complete           = complete_reg;
+  assign complete_ports     = complete_ports_reg;
+  assign complete_vid       = complete_vid_reg;
+  assign complete_ecn       = complete_ecn_reg;
+  assign complete_nonfinite = complete_nonfinite_reg;
+  assign timer_start        = timer_start_reg;
+  assign timer_stop         = complete_reg;
+  assign acted              = acted_reg;
+  assign overdue            = overdue_reg;
+  assign evict              = evict_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
   `define PROMISED assert
 `endif
 
-  // For any slot: section 5 of the specification, from one flush of the slot to the next, which is
-  // one life of its job. VIDs have 32 bits; a slot reaches the same VID again only after 2^32.
-  (* anyconst *) reg [SLOT_BITS-1:0] watched;
-  reg was_flushed = 1'b0;
+  // For any slot of a job with any window and first VID: section 5 of the specification, from one
+  // clear of its row to the next, which is one life of the job. VIDs have 32 bits; a slot reaches
+  // the same VID again only after 2^32.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched, its_window;
+  (* anyconst *) reg [31:0] its_first;
+  wire [SLOT_BITS-1:0] its_mask = 2 * its_window - 1'b1;
+  wire [SLOT_BITS-1:0] its_base = watched & ~its_mask;
+  wire [SLOT_BITS-1:0] its_other = watched ^ its_window;
+  wire [SLOT_BITS-1:0] its_whole_row = (its_base >> 1) | (watched & (its_mask >> 1));
+  wire [ROW_BITS-1:0] its_row = its_whole_row[ROW_BITS-1:0];
+  wire its_high = |(watched & its_window);
+
+  reg was_reset = 1'b0;
+  reg sums_cleared = 1'b0;
+  reg cleared = 1'b0;  // its row, and no other job came since
   reg used;  // the slot has turned over in this job
   reg [31:0] holds;
-  reg [PORTS-1:0] had, finished;
+  reg [PORTS-1:0] had, finished_with;
   reg summing, summed;  // queued for summation; its sum is in the cache
+  reg generation, stalls_before;
   reg ce, not_ect, ect0, special;
-  reg [31:0] its_first;  // its job's configuration
-  reg [SLOT_BITS-1:0] its_window, its_mask, its_base;
-  reg [PORTS-1:0] its_member;
 
-  // hits: the packet's job owns the slot; apart: its slots are none of the owner's.
-  wire hits = (watched & ~slot_mask) == slot_base;
-  wire apart = ((slot_base ^ its_base) & ~(slot_mask | its_mask)) != 0;
-  wire its_job = job_first == its_first && job_window == its_window && slot_mask == its_mask &&
-      slot_base == its_base && (member & ~its_member) == 0;
-  wire [SLOT_BITS-1:0] its_row = (its_base >> 1) | (watched & (its_mask >> 1));
-  wire [31:0] two_windows = 2 * job_window;
-  wire mine = slot == watched;
-  wire is_held = used && vid == holds;
-  wire [31:0] would_hold = job_first + ((watched - job_first) & slot_mask);
-  wire [31:0] distance = vid - (used ? holds : would_hold - two_windows);
+  // The operation: C4, C5, C6
+  reg [SLOT_BITS-1:0] slot_c4, other_c4, window_c4, mask_c4, slot_c5, other_c5, window_c5, mask_c5;
+  reg [ROW_BITS-1:0] row_c3, row_c4, row_c5, row_c7;
+  reg [31:0] vid_c4, vid_c5, first_c5;
+  reg seen_c4, seen_c5;  // its sum was in the cache in C3
+  reg in_c3, in_c4, in_c5, in_c6, in_c7;
+  reg is_act, is_refuse, is_data, is_ask, is_finish;
+  wire [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_now = {
+    member,
+    evicted,
+    partial,
+    ports,
+    port,
+    job,
+    number,
+    epoch,
+    rank,
+    code,
+    ecn,
+    belongs,
+    of_data,
+    placed,
+    ended,
+    writable,
+    nonfinite
+  };
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c5;
+
+  // The operation in C7
+  reg was_mine, was_act, was_refuse, was_data, was_ask, was_finish, was_carried_out, was_down;
+  reg [3*PORTS+PORT_BITS+JOB_BITS+48:0] packet_c7;
+  reg [SLOT_BITS-1:0] slot_c7;
+  reg [31:0] vid_c7, holds_c7, was_vid;
+  reg was_turn, was_join, was_cut, was_first_stall, was_close, was_owed, was_repeat;
+  reg was_refused, was_asked, was_answer, was_wait, was_evict, was_special, was_gen;
+  reg may_turn_was, may_store_was, was_used, was_all, was_kept, was_copied, was_in_sum;
+  reg [7:0] was_refusal, was_code;
+  reg [PORTS-1:0] was_named, was_told, was_behind, was_ports;
+  reg [1:0] was_ecn;
+  reg kept_c5, copied_c5;
+  wire [PORTS-1:0] member_c7, evicted_c7, ports_c7;
+  wire [PORT_BITS-1:0] port_c7;
+  wire [ JOB_BITS-1:0] job_c7;
+  wire [7:0] number_c7, rank_c7, code_c7;
+  wire [15:0] epoch_c7;
+  wire [ 1:0] ecn_c7;
+  wire partial_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7;
+  assign {
+    member_c7, evicted_c7, partial_c7, ports_c7, port_c7, job_c7, number_c7, epoch_c7, rank_c7,
+    code_c7, ecn_c7, belongs_c7, of_data_c7, placed_c7, ended_c7, writable_c7, nonfinite_c7
+  } = packet_c7;
+
+  wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
+      (slot_c5 & ~its_mask) == its_base;
+  wire changes = is_data || is_act;
+  // Its slots are none of the watched slot's job's.
+  wire apart = (((slot_c5 & ~mask_c5) ^ its_base) & ~(mask_c5 | its_mask)) != 0;
+  wire mine = in_c6 && its_job && slot_c5 == watched;
+  wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
+      vid_c5 - its_window == holds;
+  wire foreign = in_c6 && changes && row_c5 == its_row && !its_job;
+
+  wire is_held = used && vid_c5 == holds;
+  wire in_sum = (summing || summed) && !seen_c5;  // for this operation
+  wire [31:0] two_windows = 2 * its_window;
+  wire [31:0] would_hold = its_first + ((watched - its_first) & its_mask);
+  wire [31:0] distance = vid_c5 - (used ? holds : would_hold - two_windows);
   wire late = distance[31] || (!used && distance == 0);
-  wire begins = used ? vid == holds + two_windows : vid == would_hold;
-  wire [PORTS-1:0] finished_now = finished | ports;
-  wire may = !used || (summed && (member & ~finished_now) == 0);
-  wire turns = data && mine && writable && begins && may;
-  wire joins = data && mine && writable && used && vid == holds &&
-      !(|(had & ports)) && !summing && !summed;
-  wire cut = act && mine && used && !summing && !summed && partial;  // its time is up
-  wire [PORTS-1:0] behind_now = member & ~finished;
-  wire [PORTS-1:0] had_now = turns ? ports : had | ports;
-  wire ce_now = ecn == ECN_CE || (!turns && ce);
-  wire not_ect_now = ecn == ECN_NOT_ECT || (!turns && not_ect);
-  wire ect0_now = ecn == ECN_ECT0 || (!turns && ect0);
-  wire special_now = nonfinite || (!turns && special);
+  wire begins = used ? vid_c5 == holds + two_windows : vid_c5 == would_hold;
+  wire [PORTS-1:0] finished_now = finished_with | ports;
+  wire may = !used || (seen_c5 && (member & ~finished_now) == 0);
+  wire does_turn = mine && is_data && writable && begins && may;
+  wire may_join = is_held && !(|(had & ports)) && !in_sum && !seen_c5;
+  wire does_join = mine && is_data && writable && may_join;
+  wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
+  wire was_packet = was_refuse || was_data || was_ask || was_finish;
+  wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
+  wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
+  wire ce_now = ecn == ECN_CE || (!does_turn && ce);
+  wire not_ect_now = ecn == ECN_NOT_ECT || (!does_turn && not_ect);
+  wire ect0_now = ecn == ECN_ECT0 || (!does_turn && ect0);
+  wire special_now = nonfinite || (!does_turn && special);
+  wire closes = does_cut || ((does_turn || does_join) && (member & ~had_now) == 0);
+  wire [PORTS-1:0] behind_now = member & ~finished_with;
+  wire [PORTS-1:0] lacks = member & ~had;
+  wire waits = mine && is_act && act_ok && used && (seen_c5 ? behind_now != 0 : !in_sum);
+  wire evicts_now = waits && seen_c5 && partial;
+  wire asks = mine && is_ask && (begins || is_held);
+  wire asks_open = mine && is_ask && (begins || (is_held && !in_sum && !seen_c5));
+  wire is_owed = mine && (is_data || is_ask) && is_held && seen_c5;
+  wire repeats = is_held && (|(had & ports) || in_sum || seen_c5);
+  wire refuses = is_refuse || (is_data && !does_turn && !does_join) || (is_ask && !asks);
+  wire [7:0] refusal = is_refuse ? code : repeats ? CODE_DUPLICATE :
+      is_held || begins ? CODE_NOT_READY : late ? CODE_LATE : CODE_EARLY;
+  wire [WORD_BITS-1:0] its_word = {
+    1'b1,
+    summing || summed,
+    generation,
+    stalls_before,
+    special,
+    ce,
+    not_ect,
+    ect0,
+    finished_with,
+    had,
+    holds
+  };
 
   always @(posedge clk) begin
-    if (!used) begin
-      its_first  <= job_first;
-      its_window <= job_window;
-      its_mask   <= slot_mask;
-      its_base   <= slot_base;
-      its_member <= member;
+    if (rst) was_reset <= 1'b1;
+    slot_c4 <= read_slot;
+    other_c4 <= read_other;
+    window_c4 <= read_window;
+    mask_c4 <= read_mask;
+    {row_c3, row_c4} <= {read_row, row_c3};
+    vid_c4 <= read_vid;
+    seen_c4 <= summed && !does_turn;
+    if (in_c4) begin
+      {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
+      {row_c5, vid_c5, first_c5} <= {row_c4, vid_c4, read_first};
+      seen_c5 <= seen_c4 && !does_turn;
+      {kept_c5, copied_c5} <= {!fetch_reg, fetch_reg && copy_reg};
     end
-    if (turns || joins) begin
+    in_c3 <= read && !rst;
+    in_c4 <= in_c3 && !rst;
+    in_c5 <= in_c4 && !rst;
+    in_c6 <= in_c5 && !rst;
+    in_c7 <= in_c6 && !rst;
+    packet_c5 <= packet_now;
+    {is_act, is_refuse, is_data, is_ask, is_finish} <= rst ? 0 : {act, refuse, data, ask, finish};
+
+    // Events of the next cycle
+    was_mine <= mine && !rst;
+    {was_act, was_refuse, was_data, was_ask, was_finish} <= rst ? 0 :
+        {is_act, is_refuse, is_data, is_ask, is_finish};
+    was_carried_out <= act_ok;
+    was_down <= link_down;
+    packet_c7 <= packet_now;
+    {slot_c7, row_c7, vid_c7, holds_c7} <= {slot_c5, row_c5, vid_c5, holds};
+    {was_turn, was_join, was_cut} <= {does_turn, does_join, does_cut};
+    {was_first_stall, was_close} <= {does_stall && !stalls_before, closes};
+    {was_owed, was_repeat} <= {is_owed, repeats};
+    was_refusal <= refusal;
+    {was_refused, was_asked} <= {refuses, asks};
+    was_answer <= is_finish || asks_open;
+    was_code <= is_finish ? CODE_DONE : !begins && |(had & ports) ? CODE_WAIT : CODE_SEND;
+    was_named <= is_finish ? 0 : is_ask ? (begins ? member : lacks) :
+        evicts_now ? evicted | behind_now : seen_c5 ? behind_now : lacks;
+    was_told <= evicts_now ? member | evicted : member & ~(seen_c5 ? behind_now : lacks);
+    {was_wait, was_evict} <= {waits, evicts_now};
+    was_behind <= behind_now;
+    was_ports <= does_cut ? had : had_now;
+    was_vid <= does_cut ? holds : vid_c5;
+    was_special <= does_cut ? special : special_now;
+    if (does_cut) was_ecn <= ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1;
+    else was_ecn <= ce_now ? ECN_CE : not_ect_now ? ECN_NOT_ECT : ect0_now ? ECN_ECT0 : ECN_ECT1;
+    was_gen <= does_turn ? !own_sums[watched] : generation;
+    may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 &&
+        vid_c5 == holds + two_windows;
+    may_store_was <= may_join;
+    was_used <= used;
+    was_all <= (member & ~(does_cut ? had : had_now)) == 0;
+    {was_kept, was_copied} <= {kept_c5, copied_c5};
+    was_in_sum <= in_sum && summed;
+
+    if (does_turn || does_join) begin
       used <= 1'b1;
-      holds <= vid;
+      holds <= vid_c5;
       had <= had_now;
-      summing <= (member & ~had_now) == 0;
       ce <= ce_now;
       not_ect <= not_ect_now;
       ect0 <= ect0_now;
       special <= special_now;
     end
-    if (cut) summing <= 1'b1;
-    if (turns) begin
-      finished <= 0;
-      summed   <= 1'b0;
-    end else if (data && used && hits && (vid == holds + two_windows ||
-        (summed && vid == holds + job_window)))
-      finished <= finished_now;
+    if (does_turn) begin
+      finished_with <= 0;
+      summed <= 1'b0;
+      stalls_before <= 1'b0;
+      generation <= !own_sums[watched];
+    end else if ((mine && is_data && used && begins) || (used && proves_mine))
+      finished_with <= finished_now;
+    if (does_stall) stalls_before <= 1'b1;
+    if (closes) summing <= 1'b1;
     if (reduced && reduced_slot == watched) begin
       summing <= 1'b0;
       summed  <= 1'b1;
     end
-    if (&flush_slots) was_flushed <= 1'b1;
-    if (flush_slots[watched]) begin
+    if (foreign) cleared <= 1'b0;
+    if (clear && clear_slot == watched) begin
+      sums_cleared <= 1'b1;
+      if (used) cleared <= 1'b0;
+    end
+    if (clear && clear_row == its_row) begin
+      cleared <= 1'b1;
       used <= 1'b0;
       summing <= 1'b0;
       summed <= 1'b0;
     end
+    if (rst) begin
+      sums_cleared <= 1'b0;
+      cleared <= 1'b0;
+    end
   end
 
   always @* begin
-    if (was_flushed) begin
-      // agg_jobs: a window is a power of two, and a job's slots begin at a multiple of their number
-      // and belong to no other job. Its configuration does not change while it uses slots, except
-      // evictions. No packet of an ending job is judged.
-      `PROMISED(job_window != 0 && (job_window & (job_window - 1'b1)) == 0 && job_window <= WINDOW);
-      `PROMISED(slot_mask == two_windows - 1 && (slot_base & slot_mask) == 0);
-      `PROMISED(!used || !(data || ask || act) || (hits ? its_job : apart));
-      `PROMISED(!(flush_slots[watched] && hits && (data || ask || act)));
-      // agg_commit: slot is the VID's slot.
-      `PROMISED(!(data || ask) || slot == (slot_base | (vid[SLOT_BITS-1:0] & slot_mask)));
-      // agg_deadlines: a slot acted upon is the job's, and no packet is judged in that cycle.
-      `PROMISED(!act || ((slot & ~slot_mask) == slot_base && !(refuse || data || ask || finish)));
-      // agg_commit: one request a cycle, from a member; agg_arbiter: from one port.
-      `PROMISED(refuse + data + ask + finish <= 1);
-      `PROMISED(!(data || ask) || (ports & member) != 0);
-      `PROMISED((ports & (ports - 1'b1)) == 0);
-      // agg_reader and agg_writer: a reduced slot was complete, and is reduced once.
-      `PROMISED(!reduced || flush_slots[watched] || reduced_slot != watched || summing);
+    assume (its_window != 0 && (its_window & (its_window - 1'b1)) == 0);
+    assume (2 * its_window <= SLOTS);
+  end
 
-      assert (used == active_reg[watched] && summed == reduced_reg[watched]);
-      assert (!(summing && summed) && (used || !(summing || summed)));
-      assert (!used || closed_reg[watched] == (summing || summed));
-      assert (!used || ((had & ~its_member) == 0 && (its_base | (holds & its_mask)) == watched));
-      assert (!used || (its_window != 0 && (its_window & (its_window - 1'b1)) == 0));
-      assert (!used || (its_window <= WINDOW && its_mask == 2 * its_window - 1));
-      assert (!used || ((its_base & its_mask) == 0 && (watched & ~its_mask) == its_base));
-      if (used)
-        assert ((|(watched & its_window) ? high_slots[its_row] : low_slots[its_row]) ==
-                {special, ce, not_ect, ect0, finished, had, holds});
+  // What other modules promise
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_arbiter, agg_commit: the operations.
+      `PROMISED(!(read && in_c3));
+      `PROMISED(act + refuse + data + ask + finish <= 1);
+      `PROMISED((act || refuse || data || ask || finish) == in_c5);
+      if (in_c4) begin
+        `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
+        `PROMISED({read_mask, read_vid} == {mask_c4, vid_c4});
+      end
+      if (in_c6) `PROMISED(packet_now == packet_c5);
+      if (in_c5 && (data || ask)) begin
+        `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
+        `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
+      end
+      if (in_c5 && (data || ask || act)) begin
+        // agg_jobs: a window is a power of two. agg_commit: the row of a slot.
+        `PROMISED(window_c5 != 0 && (window_c5 & (window_c5 - 1'b1)) == 0);
+        `PROMISED(mask_c5 == 2 * window_c5 - 1'b1);
+        `PROMISED(row_c5 == (((slot_c5 & ~mask_c5) >> 1) | (slot_c5 & (mask_c5 >> 1))));
+        `PROMISED(other_c5 == (slot_c5 ^ window_c5));
+        // agg_jobs: a job's configuration does not change while it uses slots.
+        `PROMISED(!(cleared && used) || its_job || apart);
+        // agg_jobs: a job's slots are cleared before its first packet, and no other job has them
+        // until they are cleared again.
+        if (its_job && row_c5 == its_row) `PROMISED(cleared && sums_cleared);
+      end
+      if (clear) `PROMISED(!(read || in_c3 || in_c4 || in_c5 || in_c6 || in_c7 || reduced));
+      // agg_reader and agg_writer: a slot reduced was complete, and is reduced once.
+      if (cleared && reduced && reduced_slot == watched)
+        `PROMISED(summing && reduced_gen == generation);
+    end
+  end
 
+  always @* begin
+    if (was_reset && !rst) begin
+      assert (!sums_cleared || own_sums[watched] == other_sums[watched]);
+      assert ((act_reg || refuse_reg || data_reg || ask_reg || finish_reg) == in_c6);
+      assert ({is_act, is_refuse, is_data, is_ask, is_finish} ==
+          {act_reg, refuse_reg, data_reg, ask_reg, finish_reg});
+      assert (addressed_reg == in_c3 && read_reg == in_c4);
+      assert (!(in_c3 && in_c4) && !(in_c4 && in_c5) && !(in_c5 && in_c6) && !(in_c6 && in_c7));
+      if (in_c3 || in_c4) assert (addressed_row_reg == (in_c3 ? row_c3 : row_c4));
+      assert (wrote_reg == (in_c7 && (was_data || was_act)));
+      if (wrote_reg) assert (written_row_reg == row_c7);
+      if (in_c5 || in_c6 || in_c7) assert (loaded_reg);
+      assert (!(fetch_reg || swap_reg) || read_reg);
+      if (read_reg) begin
+        assert (read_high_reg == |(slot_c4 & window_c4));
+        if (!fetch_reg) begin
+          assert (loaded_reg && row_reg == row_c4);
+          assert (swap_reg == (read_high_reg != high_is_own_reg));
+        end
+      end
+      if (loaded_reg) assert (row_reg == row_c5);
+      if (in_c5 || in_c6) begin
+        assert (slot_reg == slot_c5 && mask_reg == mask_c5 && vid_reg == vid_c5);
+        assert (high_is_own_reg == |(slot_c5 & window_c5));
+      end
+
+      // No operation of another job changes the row.
+      assert (!(foreign && cleared && used));
+
+      // Memories and operands hold the slot's word.
+      if (cleared) begin
+        assert (!used || sums_cleared);
+        assert (!(summing && summed) && (used || !(summing || summed)));
+        assert (!used || (its_base | (holds & its_mask)) == watched);
+        assert (!used || (own_sums[watched] == generation) == summed);
+        assert (stored_word[WORD_BITS-1] == used && (!used || stored_word == its_word));
+        if (loaded_reg && row_reg == its_row)
+          assert (loaded_word[WORD_BITS-1] == used && (!used || loaded_word == its_word));
+        if (in_c3 && row_c3 == its_row && !(wrote_reg && written_row_reg == its_row))
+          assert (read_word[WORD_BITS-1] == used && (!used || read_word == its_word));
+        if (wrote_reg && written_row_reg == its_row)
+          assert (written_word[WORD_BITS-1] == used && (!used || written_word == its_word));
+        if (in_c4 && row_c4 == its_row && fetch_reg)
+          assert (fetched_word[WORD_BITS-1] == used && (!used || fetched_word == its_word));
+        if (read_reg && slot_c4 == watched) begin
+          assert (!used || (own_read_reg == generation) == seen_c4);
+          assert (used || own_read_reg == own_sums[watched]);
+        end
+        if (read_reg && other_c4 == watched && used)
+          assert ((other_read_reg == generation) == seen_c4);
+        if ((in_c5 || in_c6) && slot_c5 == watched) begin
+          assert (!used || (own_sum_reg == generation) == seen_c5);
+          assert (used || own_sum_reg == own_sums[watched]);
+        end
+        if ((in_c5 || in_c6) && other_c5 == watched && used)
+          assert ((other_sum_reg == generation) == seen_c5);
+        if (read_reg) assert (!seen_c4 || summed);
+        if (in_c5 || in_c6) assert (!seen_c5 || summed);
+      end
+    end
+  end
+
+  wire [WORD_BITS-1:0] stored_word = its_high ? high_words[its_row] : low_words[its_row];
+  wire [WORD_BITS-1:0] loaded_word = its_high == high_is_own_reg ? own_reg : other_reg;
+  wire [WORD_BITS-1:0] read_word = its_high ? high_read_reg : low_read_reg;
+  wire [WORD_BITS-1:0] written_word = its_high ? high_written_reg : low_written_reg;
+  wire [WORD_BITS-1:0] fetched_word = its_high ? high_fetched : low_fetched;
+
+  // The rules, event by event
+  always @* begin
+    if (was_reset && !rst) begin
       // A contribution is stored once, in the slot's chunk or the next one, and never after its
       // chunk closed. No chunk follows before every rank is done with its predecessor.
-      if (mine) begin
-        assert (turn_over == turns && store == (turns || joins));
-        if (turn_over && used)
-          assert (summed && (member & ~finished_now) == 0 && vid == holds + two_windows);
-        if (store && used && !turn_over)
-          assert (!(|(had & ports)) && vid == holds && !summing && !summed);
+      if (was_mine) begin
+        assert (turn_over == was_turn && store == (was_turn || was_join));
+        if (turn_over && was_used) assert (may_turn_was);
+        if (store && !turn_over) assert (may_store_was);
+        if (store) assert (writable_c7 && was_data);
 
         // A slot completes once, when it holds all members or its time is up, with all marks.
-        assert (complete == (cut || (store && (member & ~had_now) == 0)));
+        assert (complete == was_close && timer_stop == complete);
         if (complete) begin
-          assert (complete_ports == (cut ? had : had_now) && complete_vid == (cut ? holds : vid));
-          assert (cut || partial || (member & ~complete_ports) == 0);
-          assert (turn_over || (!summing && !summed));
-        end
-        if (complete && cut) begin
-          assert (complete_ecn ==
-                  (ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1));
-          assert (complete_nonfinite == special);
-        end
-        if (complete && !cut) begin
-          if (ce_now)
-            assert (complete_ecn == ECN_CE);
-            else if (not_ect_now)
-              assert (complete_ecn == ECN_NOT_ECT);
-              else assert (complete_ecn == (ect0_now ? ECN_ECT0 : ECN_ECT1));
-          assert (complete_nonfinite == special_now);
+          assert (complete_ports == was_ports && complete_vid == was_vid);
+          assert (complete_ecn == was_ecn && complete_nonfinite == was_special);
+          assert (was_cut || was_all);
         end
 
         // A repeat or an ask is answered by the result, or by the missing members.
-        assert (owe == ((data || ask) && used && summed && vid == holds));
-        assert (asked == (ask && (begins || (used && vid == holds))));
-        assert (answer == (finish || (ask && (begins || (is_held && !summing && !summed)))));
-        if (ask && answer) begin
-          assert (answer_ports == (begins ? member : member & ~had));
-          assert (answer_code == (!begins && |(had & ports) ? CODE_WAIT : CODE_SEND));
-        end
-        if (finish) assert (answer_code == CODE_DONE && answer_ports == 0);
-        assert (refused == (refuse || (data && !store) || (ask && !asked)));
-        if (refuse) assert (refused_code == code);
-        if (!refuse && refused) begin
-          if (is_held && (|(had & ports) || summing || summed))
-            assert (refused_code == CODE_DUPLICATE);
-            else if (is_held)
-              assert (refused_code == CODE_NOT_READY);
-              else if (begins)
-                assert (refused_code == CODE_NOT_READY);
-                else assert (refused_code == (late ? CODE_LATE : CODE_EARLY));
-        end
-        assert (refused_answer == (refused && belongs && !owe && refused_code != CODE_PAYLOAD_CRC));
+        assert (owe == was_owed && asked == was_asked && answer == was_answer);
+        if (answer) assert (answer_code == was_code && answer_ports == was_named);
+        assert (refused == was_refused);
+        if (refused) assert (refused_code == was_refusal);
+        assert (refused_answer == (refused && belongs_c7 && !owe &&
+                                   refused_code != CODE_PAYLOAD_CRC));
+        assert (timer_start == (was_turn || was_first_stall));
+        if (was_data || was_ask) assert (e_gen == was_gen || !(was_used || was_turn));
       end
+
       // Overdue members are reported to the others, or evicted; a packet evicts nobody.
-      if (mine && act) begin
-        assert (evict == (used && summed && partial ? behind_now : 0));
-        assert (overdue == (used && (summed ? behind_now != 0 : !summing)));
-        assert (notice == (overdue && !cut));
-        if (notice && evict != 0) begin
-          assert (notice_code == CODE_EVICTED && notice_ports == (member | evicted));
-          assert (answer_ports == (evicted | behind_now));
+      if (was_mine && was_act) begin
+        assert (overdue == was_wait && evict == (was_evict ? was_behind : 0));
+        assert (notice == (overdue && !was_cut));
+        if (notice) begin
+          assert (notice_code == (was_evict ? CODE_EVICTED : CODE_OVERDUE));
+          assert (was_evict || !partial_c7);
+          assert (answer_ports == was_named && notice_ports == was_told && notice_vid == holds_c7);
         end
-        if (notice && evict == 0) begin
-          assert (notice_code == CODE_OVERDUE && !partial);
-          assert (answer_ports == (summed ? behind_now : member & ~had));
-          assert (notice_ports == (member & ~answer_ports));
-        end
-        if (notice) assert (notice_vid == holds);
       end
-      if (!act) assert (!overdue && !notice && evict == 0);
-      if (mine)
-        assert (stall == (data && used && summed && vid == holds + two_windows &&
-          (member & ~finished_now) != 0));
-      if (!data) assert (!stall);
+      if (!was_act || !was_carried_out) assert (!overdue && !notice && evict == 0);
+      if (was_act && !was_carried_out) assert (!complete);
+      assert (acted == (was_act && was_carried_out));
+      if (!was_data) assert (!store && !turn_over && !timer_start && !store_ce && !store_nonfinite);
+      if (!was_data && !was_ask) assert (!owe);
+      if (!was_data && !was_act) assert (!complete);
+      assert (store_ce == (store && ecn_c7 == ECN_CE));
+      assert (store_nonfinite == (store && nonfinite_c7));
+      assert (finished == was_finish);
+      if (finished) assert (answer && answer_code == CODE_DONE && answer_ports == 0);
+      if (was_refuse) assert (refused && refused_code == code_c7);
 
-      assert (store_ce == (store && ecn == ECN_CE) && store_nonfinite == (store && nonfinite));
-      assert (resolve == ((data || refuse) && writable ? ports : 0));
-      if (!data) assert (!store && !turn_over);
+      // The operation
+      assert (judged == (was_packet ? ports_c7 : 0));
+      if (was_packet || was_act) begin
+        assert (e_slot == slot_c7 && e_job == job_c7 && e_vid == vid_c7);
+        assert (e_port == port_c7 && e_number == number_c7 && e_epoch == epoch_c7);
+        assert (e_rank == rank_c7);
+      end
 
-      cover (turn_over && mine && used && finished != 0);
-      cover (complete && mine && holds == 32'hffffffff && !turn_over);
-      cover (owe && mine && holds == 0);
-      cover (summed && finished == member && member != 1 && data && mine && !store);
-      cover (cut && had != 0 && had != member);
-      cover (act && mine && evict != 0);
-      cover (used && its_window == 1 && its_base != 0 && turn_over && !hits);
+      // One verdict for each packet of data, as its events say.
+      assert (verdict_valid == (of_data_c7 && (was_data || was_refuse)));
+      if (verdict_valid) begin
+        assert (verdict_port == port_c7 && verdict_vid == vid_c7);
+        assert (verdict_slot == (placed_c7 ? slot_c7 : 0));
+        assert ((verdict_result == 0) == store && (verdict_result == 2) == owe);
+        assert ((verdict_result == 0) == !refused);
+        if (was_mine && was_data) assert ((verdict_result == 1) == (was_repeat && !owe));
+        if (was_refuse) assert (verdict_result == (ended_c7 || was_down ? 4 : 3));
+        assert (verdict_result <= 4);
+        if (verdict_result == 1 || verdict_result == 2)
+          assert (was_data && refused_code == CODE_DUPLICATE);
+        if (verdict_result == 3) assert (!was_down && !ended_c7);
+        if (verdict_result == 4) assert (was_down || ended_c7);
+        assert (verdict_code == (store ? CODE_DONE : refused_code));
+      end
+
+      if (cleared) begin
+        cover (turn_over && was_mine && was_used && was_kept);
+        cover (store && !turn_over && was_mine && was_copied);
+        cover (complete && was_mine && complete_vid == 32'hffffffff && !turn_over);
+        cover (owe && was_mine && vid_c7 == 0);
+        cover (was_mine && was_data && was_in_sum && refused_code == CODE_DUPLICATE);
+        cover (was_cut && was_ports != 0 && was_ports != member_c7);
+        cover (was_act && was_mine && evict != 0);
+        cover (used && its_window == 1 && its_base != 0 && turn_over && !was_mine);
+        cover (was_mine && was_first_stall && timer_start);
+      end
+      cover (verdict_valid && verdict_result == 4 && refused_code == CODE_BAD_JOB);
     end
   end
 `endif

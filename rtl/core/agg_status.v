@@ -2,13 +2,16 @@
 // port can take.
 //
 // An answer is always kept. A refusal is kept if its sender is known and no refusal of any port was
-// kept in the last 1,024 cycles. A port's next status replaces one not yet sent. A notice is sent
+// kept in the last 1,024 cycles. A port's next status replaces one not yet picked. A notice is sent
 // to each of its ports as a status, with the port's rank; the next notice replaces what was not
-// sent of it.
+// picked of it.
 //
 // Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
 // the packet's job number. The pick rotates among ports, and alternates between statuses and the
-// notice. Latency: an answer in cycle 0 can be picked in cycle 1. Not done here: counting all
+// notice. A candidate of each kind is chosen in four steps of one cycle, whether or not pick_ready
+// is high. In a cycle with pick_ready, one that is still pending is picked if its port is ready. The
+// pick is shown in the next cycle; its fields stay until the next cycle with pick_ready. Latency: an
+// answer in cycle 0 can be picked in cycle 5 and is shown in cycle 6. Not done here: counting all
 // refusals (agg_counters).
 
 `default_nettype none
@@ -44,17 +47,18 @@ module agg_status #(
     input wire [        31:0] notice_vid,
     input wire [ 8*PORTS-1:0] notice_ranks,  // of all ports in that job
 
-    input wire [PORTS-1:0] ready,  // ports that can take a status
+    input wire [PORTS-1:0] ready,  // in a cycle with pick_ready: ports that can take a status
 
-    output wire                 pick_valid,
-    output wire [PORT_BITS-1:0] pick_port,
-    output wire [          7:0] pick_job,
-    output wire [         15:0] pick_epoch,
-    output wire [          7:0] pick_rank,
-    output wire [          7:0] pick_code,
-    output wire [         31:0] pick_vid,
-    output wire [    PORTS-1:0] pick_mask,
-    input  wire                 pick_take
+    output wire             pick_wants,  // there is a candidate
+    input  wire             pick_ready,  // pick; not in consecutive cycles
+    output wire             pick_valid,
+    output wire [PORTS-1:0] pick_ports,  // the port, one-hot
+    output wire [      7:0] pick_job,
+    output wire [     15:0] pick_epoch,
+    output wire [      7:0] pick_rank,
+    output wire [      7:0] pick_code,
+    output wire [     31:0] pick_vid,
+    output wire [PORTS-1:0] pick_mask
 );
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
@@ -64,14 +68,13 @@ module agg_status #(
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
   reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
-  reg [PORTS-1:0] above_reg;  // ports above the last pick
   reg [9:0] pause_reg;
 
   reg [PORTS-1:0] told_reg;  // ports still to be sent the notice
   reg [JOB_BITS-1:0] told_job_reg;
   reg [STATUS_WIDTH-9:0] notice_reg;
   reg [8*PORTS-1:0] ranks_reg;
-  reg after_status_reg;  // the last pick was not the notice
+  reg after_status_reg;  // the last pick was a status
 
   // -- Store --------------------------------------------------------------------------------------
 
@@ -89,45 +92,84 @@ module agg_status #(
     for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
-  // -- Pick ---------------------------------------------------------------------------------------
+  // -- Candidate ----------------------------------------------------------------------------------
 
-  wire [PORTS-1:0] can_tell = told_reg & ready;
-  wire [PORTS-1:0] can_send = waits_reg & ready;
-  wire tells = |can_tell && (after_status_reg || ~|can_send);
+  // Ports that could be sent a status; those that are next in turn; the first of them; its number.
+  // The same for the notice
+  reg [PORTS-1:0] can_send_reg, among_send_reg, lowest_send_reg, send_reg;
+  reg [PORTS-1:0] can_tell_reg, among_tell_reg, lowest_tell_reg, tell_reg;
+  reg [PORTS-1:0] above_send_reg, above_tell_reg;  // ports above the last pick
+  reg [PORT_BITS-1:0] send_index_reg, tell_index_reg;
+  reg wants_reg;
 
-  wire [PORTS-1:0] can = tells ? can_tell : can_send;
-  wire [PORTS-1:0] ahead = can & above_reg;
-  wire [PORTS-1:0] among = |ahead ? ahead : can;
-  wire [PORTS-1:0] lowest = among & (~among + 1'b1);
-  wire [PORTS-1:0] taken = pick_take ? lowest : {PORTS{1'b0}};
+  wire [PORTS-1:0] ahead_send = can_send_reg & above_send_reg;
+  wire [PORTS-1:0] ahead_tell = can_tell_reg & above_tell_reg;
 
-  reg [PORT_BITS-1:0] index;
+  reg [PORT_BITS-1:0] send_index, tell_index;
   integer p;
 
   always @* begin
-    index = {PORT_BITS{1'b0}};
-    for (p = 0; p < PORTS; p = p + 1) if (lowest[p]) index = p[PORT_BITS-1:0];
+    send_index = {PORT_BITS{1'b0}};
+    tell_index = {PORT_BITS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) begin
+      if (lowest_send_reg[p]) send_index = send_index | p[PORT_BITS-1:0];
+      if (lowest_tell_reg[p]) tell_index = tell_index | p[PORT_BITS-1:0];
+    end
   end
 
-  wire [7:0] told_rank = ranks_reg[8*index+:8];
-  wire [STATUS_WIDTH-1:0] pick = tells ? {notice_reg, told_rank} : statuses[index];
+  always @(posedge clk) begin
+    can_send_reg    <= waits_reg & ready;
+    among_send_reg  <= |ahead_send ? ahead_send : can_send_reg;
+    lowest_send_reg <= among_send_reg & (~among_send_reg + 1'b1);
+    send_reg        <= lowest_send_reg;
+    send_index_reg  <= send_index;
+    can_tell_reg    <= told_reg & ready;
+    among_tell_reg  <= |ahead_tell ? ahead_tell : can_tell_reg;
+    lowest_tell_reg <= among_tell_reg & (~among_tell_reg + 1'b1);
+    tell_reg        <= lowest_tell_reg;
+    tell_index_reg  <= tell_index;
+    wants_reg       <= |(lowest_send_reg | lowest_tell_reg);
+    if (rst) begin
+      send_reg  <= {PORTS{1'b0}};
+      tell_reg  <= {PORTS{1'b0}};
+      wants_reg <= 1'b0;
+    end
+  end
 
-  // -----------------------------------------------------------------------------------------------
+  // -- Pick ---------------------------------------------------------------------------------------
+
+  wire can_send = |(send_reg & waits_reg & ready);
+  wire can_tell = |(tell_reg & told_reg & ready);
+  wire sends = pick_ready && can_send && !(can_tell && after_status_reg);
+  wire tells = pick_ready && can_tell && !(can_send && !after_status_reg);
+
+  reg pick_reg;
+  reg [PORTS-1:0] ports_reg;
+  reg [STATUS_WIDTH-1:0] fields_reg;
 
   always @(posedge clk) begin
     if (keep) begin
       statuses[port] <= {mask, vid, code, epoch, job, rank};
       job_of_reg[JOB_BITS*port+:JOB_BITS] <= job_index;
     end
-    waits_reg <= (waits_reg & ~dropped & (tells ? {PORTS{1'b1}} : ~taken)) | kept;
-    if (pick_take) begin
-      above_reg        <= ~(lowest | (lowest - 1'b1));
-      after_status_reg <= !tells;
+    waits_reg <= (waits_reg & ~dropped & ~(sends ? send_reg : {PORTS{1'b0}})) | kept;
+    pick_reg  <= sends || tells;
+    if (pick_ready) begin
+      ports_reg <= tells ? tell_reg : send_reg;
+      fields_reg <= tells ? {notice_reg, ranks_reg[8*tell_index_reg+:8]} : statuses[send_index_reg];
+    end
+    if (sends) begin
+      above_send_reg   <= ~(send_reg | (send_reg - 1'b1));
+      after_status_reg <= 1'b1;
+    end
+    if (tells) begin
+      above_tell_reg   <= ~(tell_reg | (tell_reg - 1'b1));
+      after_status_reg <= 1'b0;
     end
     if (refuses) pause_reg <= PAUSE;
     else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
 
-    if (tells) told_reg <= told_reg & ~taken;
+    if (tells) told_reg <= told_reg & ~tell_reg;
     if (notice) begin
       told_reg <= notice_ports;
       told_job_reg <= notice_job;
@@ -140,17 +182,20 @@ module agg_status #(
 
     if (rst) begin
       waits_reg        <= {PORTS{1'b0}};
-      above_reg        <= {PORTS{1'b0}};
+      above_send_reg   <= {PORTS{1'b0}};
+      above_tell_reg   <= {PORTS{1'b0}};
       pause_reg        <= 10'd0;
       told_reg         <= {PORTS{1'b0}};
       told_job_reg     <= {JOB_BITS{1'b0}};
       after_status_reg <= 1'b0;
+      pick_reg         <= 1'b0;
     end
   end
 
-  assign pick_valid = |can;
-  assign pick_port = index;
-  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = pick;
+  assign pick_wants = wants_reg;
+  assign pick_valid = pick_reg;
+  assign pick_ports = ports_reg;
+  assign {pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} = fields_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -160,18 +205,28 @@ module agg_status #(
   // For any port: its pending status and notice.
   (* anyconst *) reg [PORT_BITS-1:0] watched;
   reg was_reset = 1'b0;
+  reg running_was = 1'b0;
   reg waits, told;
   reg [STATUS_WIDTH-1:0] its, notice_its;
   reg [JOB_BITS-1:0] its_job, notice_its_job;
   reg [9:0] since;  // cycles since the last refusal that was kept
+  reg asked_was, picks_was, could_was, any_was;
+  reg [STATUS_WIDTH-1:0] its_was, stood;
+  reg [PORTS-1:0] ready_was, ports_stood;
+  // Cycles in which its status could be sent and neither pending statuses nor ready ports change;
+  // the same for the notice
+  reg [2:0] send_rest, tell_rest;
   wire mine = port == watched;
   wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
-  wire it_is_sent = pick_take && pick_port == watched && !tells;
-  wire it_is_told = pick_take && pick_port == watched && tells;
   wire [PORTS-1:0] bit_ = 1 << watched;
+  wire it_is_sent = sends && send_reg == bit_;
+  wire it_is_told = tells && tell_reg == bit_;
+  reg after_status;
+  reg [PORTS-1:0] ready_then;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
     since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
     if (drop[its_job] || it_is_sent) waits <= 1'b0;
     if (it_keeps) begin
@@ -201,6 +256,21 @@ module agg_status #(
       };
     end
     if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
+
+    asked_was <= pick_ready;
+    picks_was <= it_is_sent || it_is_told;
+    could_was <= tells ? told : waits;
+    its_was <= tells ? notice_its : its;
+    ready_was <= ready;
+    ready_then <= ready;
+    stood <= fields_reg;
+    ports_stood <= ports_reg;
+    any_was <= sends || tells;
+    send_rest <= rst || answer || refuse || drop != 0 || sends || ready != ready_then ||
+        !(ready[watched] && waits) ? 0 : send_rest + (send_rest < 5);
+    tell_rest <= rst || notice || drop != 0 || tells || ready != ready_then ||
+        !(ready[watched] && told) ? 0 : tell_rest + (tell_rest < 5);
+    after_status <= !rst && (sends || (after_status && !tells));
     if (rst) begin
       waits <= 1'b0;
       told <= 1'b0;
@@ -211,9 +281,9 @@ module agg_status #(
 
   always @* begin
     if (was_reset) begin
-      // agg_slots: one event at a time. agg_egress takes only valid picks.
+      // agg_slots: one event at a time. agg_egress does not ask for a pick in consecutive cycles.
       `PROMISED(answer + refuse + notice <= 1);
-      `PROMISED(!pick_take || pick_valid);
+      `PROMISED(!pick_ready || !asked_was || !running_was);
     end
     if (was_reset && !rst) begin
       assert (waits == waits_reg[watched] && told == told_reg[watched]);
@@ -222,18 +292,34 @@ module agg_status #(
         assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
       assert (told_job_reg == notice_its_job);
-
-      // A pick is for a port that can take it; with no pick, nothing that could be sent is pending.
-      if (pick_valid && pick_port == watched) begin
-        assert (ready[watched] && (tells ? told : waits));
-        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} ==
-                (tells ? notice_its : its));
+      assert ((lowest_send_reg & (lowest_send_reg - 1'b1)) == 0 || !running_was);
+      assert ((lowest_tell_reg & (lowest_tell_reg - 1'b1)) == 0 || !running_was);
+      assert (!(sends && tells) && after_status == after_status_reg);
+    end
+    if (was_reset && running_was && !rst) begin
+      // A pick is for a port that could take it, and shows what was pending.
+      assert (pick_valid == any_was);
+      assert (!pick_valid || asked_was);
+      if (pick_valid && pick_ports == bit_) begin
+        assert (picks_was && could_was && ready_was[watched]);
+        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} == its_was);
       end
-      if (ready[watched] && (waits || told)) assert (pick_valid);
+      if (!asked_was) assert (fields_reg == stood && ports_reg == ports_stood);
+
+      // Where nothing changes, what could be sent is a candidate after four cycles. Statuses and the
+      // notice take turns.
+      if (send_rest == 5 || tell_rest == 5) assert (pick_wants);
+      if (ready == ready_then && pick_ready) begin
+        if (send_rest == 5 || tell_rest == 5) assert (sends || tells);
+        if (send_rest == 5 && !after_status) assert (sends);
+        if (tell_rest == 5 && after_status) assert (tells);
+      end
 
       cover (it_is_told && waits);
       cover (it_is_sent && told && it_keeps);
       cover (drop[its_job] && waits && told && its_job != notice_its_job);
+      cover (send_rest == 5 && tell_rest == 5 && pick_ready && after_status);
+      cover (send_rest == 5 && tell_rest == 5 && pick_ready && !after_status);
     end
   end
 `endif

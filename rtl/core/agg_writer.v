@@ -1,11 +1,19 @@
 // Writes sums into the result cache, and tracks how much of each slot's result is written.
 //
-// A sum's tag precedes the sum by one cycle: the tag is in cycle 0, the sum and its write (wr_*)
-// in cycle 1. The events begun (a slot's first sum, whichever beat that is) and reduced (its last)
-// are in cycle 0; their users must not act before cycle 1. A slot's sums may come in any order.
-// Each is counted when whole: a sum in several parts counts with its last part. A beat counts as
-// written in the cycle of its write, so a read in the cycle of its query needs a cache that
-// forwards.
+// A sum's tag precedes the sum by one cycle: the tag (next_*) is in cycle 0, the sum and its write
+// (wr_*) in cycle 1. A slot's first passes come in the order of its beats, slot after slot. With
+// PASSES, a first pass may leave its beat incomplete (next_whole low). Later, a further pass with
+// next_whole completes that beat, in any order, and not within 6 cycles of another such pass.
+//
+// A result is whole when all of its beats are. Its slot's generation, which is 1 for the slot's
+// first chunk in a job and alternates, then goes to a memory: so the word of a slot shows whether
+// its present chunk is whole. The slot whose first passes came last, the *front*, is also readable
+// up to its first incomplete beat.
+//
+// Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
+// PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
+// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its write, or
+// later, so the cache must forward. nonfinite and overflow follow a write by 2 cycles.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -14,59 +22,168 @@
 
 module agg_writer #(
     parameter integer LANES      = 16,
+    parameter integer JOB_BITS   = 1,
     parameter integer SLOT_BITS  = 4,
     parameter integer INDEX_BITS = 4,   // width of a beat's number in its chunk
-    parameter integer COUNT_BITS = 5    // width of a number of lanes
+    parameter integer COUNT_BITS = 5,   // width of a number of lanes
+    parameter integer PASSES     = 0    // 1: a beat may take several passes
 ) (
     input wire clk,
     input wire rst,
 
+    input wire                 clear,      // no chunk of the slot was whole; not with reduced
+    input wire [SLOT_BITS-1:0] clear_slot,
+
     input wire                  next_valid,     // a sum comes in the next cycle
-    input wire                  next_whole,     // the whole sum of that beat, or its last part
+    input wire                  next_again,     // in a further pass of its beat
+    input wire                  next_whole,     // it completes its beat
+    input wire                  next_last,      // the beat is the last of its chunk
     input wire [ SLOT_BITS-1:0] next_slot,
+    input wire                  next_gen,       // the slot's generation
+    input wire [  JOB_BITS-1:0] next_job,
     input wire [INDEX_BITS-1:0] next_beat,
-    input wire [INDEX_BITS-1:0] next_last,      // number of the last beat of the slot's chunk
-    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum or part
+    input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum
     input wire [     LANES-1:0] sum_over,       // overflow
 
     output wire                  wr_en,
     output wire [ SLOT_BITS-1:0] wr_slot,
     output wire [INDEX_BITS-1:0] wr_beat,
 
-    output wire begun,
-    output wire reduced,
-    output wire [COUNT_BITS-1:0] nonfinite,  // elements of the sum one cycle ago
+    output wire                 reduced,       // a slot's result is whole
+    output wire [SLOT_BITS-1:0] reduced_slot,
+    output wire                 reduced_gen,
+    output wire [ JOB_BITS-1:0] reduced_job,
+
+    output wire                  written,      // a sum was written in the last cycle
+    output wire [  JOB_BITS-1:0] written_job,
+    output wire [COUNT_BITS-1:0] nonfinite,    // elements of the sum two cycles ago
     output wire [COUNT_BITS-1:0] overflow,
 
     input  wire [ SLOT_BITS-1:0] query_slot,
+    input  wire                  query_gen,
     input  wire [INDEX_BITS-1:0] query_beat,
     output wire                  query_written
 );
 
+  localparam [INDEX_BITS:0] NONE = 0;
+  localparam [INDEX_BITS:0] ONE = 1;
+
+  // -- Front --------------------------------------------------------------------------------------
+
+  reg [SLOT_BITS-1:0] front_slot_reg;
+  reg front_gen_reg;
+  reg [INDEX_BITS:0] front_count_reg;  // beats written before the first incomplete one
+  reg [INDEX_BITS:0] missing_reg;  // incomplete beats
+  reg front_open_reg;  // first passes are still to come
+
+  wire first = next_valid && !next_again;
+  wire begins = next_beat == {INDEX_BITS{1'b0}};
+  wire completes = PASSES != 0 && next_valid && next_again && next_whole;
+  wire completes_front = completes && front_open_reg && next_slot == front_slot_reg;
+
+  wire [INDEX_BITS:0] missing = begins ? NONE : missing_reg;
+  wire [INDEX_BITS:0] missing_next = missing + {{INDEX_BITS{1'b0}}, !next_whole};
+  wire in_order = missing_next == NONE;
+  wire ends = first && next_last;
+
+  always @(posedge clk) begin
+    if (first) begin
+      front_slot_reg  <= next_slot;
+      front_gen_reg   <= next_gen;
+      front_open_reg  <= !next_last;
+      front_count_reg <= in_order ? {1'b0, next_beat} + ONE : begins ? NONE : front_count_reg;
+      missing_reg     <= missing_next;
+    end else if (completes_front) begin
+      missing_reg <= missing_reg - ONE;
+    end
+    if (clear && clear_slot == front_slot_reg) front_count_reg <= NONE;
+    if (rst) begin
+      front_open_reg  <= 1'b0;
+      front_count_reg <= NONE;
+      missing_reg     <= NONE;
+    end
+  end
+
+  // -- Slots of which a beat is incomplete --------------------------------------------------------
+
+  // One completion waits for its slot's word, and for a cycle in which no front ends.
+  reg late_reg, late_read_reg;
+  reg [SLOT_BITS-1:0] late_slot_reg;
+  reg late_gen_reg;
+  reg [JOB_BITS-1:0] late_job_reg;
+  wire [INDEX_BITS:0] left;  // incomplete beats of that slot
+  wire acts = late_reg && late_read_reg && !ends;
+  wire late_whole = acts && left == ONE;
+
+  always @(posedge clk) begin
+    late_read_reg <= late_reg && !acts;
+    if (acts) late_reg <= 1'b0;
+    if (completes && !completes_front) begin
+      late_reg      <= 1'b1;
+      late_slot_reg <= next_slot;
+      late_gen_reg  <= next_gen;
+      late_job_reg  <= next_job;
+    end
+    if (rst) begin
+      late_reg      <= 1'b0;
+      late_read_reg <= 1'b0;
+    end
+  end
+
   localparam integer SLOTS = 1 << SLOT_BITS;
 
-  reg [INDEX_BITS-1:0] counts[0:SLOTS-1];  // beats written, for a slot that has begun
-  reg [SLOTS-1:0] begun_reg;  // some beats are written, not all
-  reg [SLOTS-1:0] whole_reg;  // all beats are written
+  reg [INDEX_BITS:0] lefts[0:SLOTS-1];
+  reg [INDEX_BITS:0] left_reg;
 
-  // The slot that began last, and how many of its beats are written without a gap.
-  reg [SLOT_BITS-1:0] front_slot_reg;
-  reg [INDEX_BITS:0] front_count_reg;
+  always @(posedge clk) begin
+    if (ends || acts) lefts[ends?next_slot : late_slot_reg] <= ends ? missing_next : left - ONE;
+    left_reg <= lefts[late_slot_reg];
+  end
 
-  reg wr_en_reg;
-  reg [SLOT_BITS-1:0] wr_slot_reg;
+  assign left = left_reg;
+
+  // -- Whole results ------------------------------------------------------------------------------
+
+  wire whole_now = ends && missing_next == NONE;
+  wire reduced_next = whole_now || late_whole;
+  wire [SLOT_BITS-1:0] whole_slot = whole_now ? next_slot : late_slot_reg;
+  wire whole_gen = whole_now ? next_gen : late_gen_reg;
+
+  reg reduced_reg, reduced_gen_reg;
+  reg [SLOT_BITS-1:0] reduced_slot_reg;
+  reg [ JOB_BITS-1:0] reduced_job_reg;
+  reg in_front_reg, query_gen_reg;
+  reg wholes[0:SLOTS-1];  // generations of the slots' last whole chunks
+  reg last_whole_reg;
+
+  wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
+      {1'b0, query_beat} < front_count_reg;
+  wire comes = first && in_order && query_slot == next_slot && query_gen == next_gen &&
+      query_beat == next_beat;
+
+  always @(posedge clk) begin
+    reduced_reg      <= reduced_next && !rst;
+    reduced_slot_reg <= whole_slot;
+    reduced_gen_reg  <= whole_gen;
+    reduced_job_reg  <= whole_now ? next_job : late_job_reg;
+    in_front_reg     <= (in_front || comes) && !rst;
+    query_gen_reg    <= query_gen;
+    last_whole_reg   <= wholes[query_slot];
+    if (reduced_reg || clear)
+      wholes[reduced_reg?reduced_slot_reg : clear_slot] <= reduced_reg && reduced_gen_reg;
+  end
+
+  assign query_written = in_front_reg || last_whole_reg == query_gen_reg;
+
+  // -- Write and counts ---------------------------------------------------------------------------
+
+  reg wr_en_reg, written_reg;
+  reg [ SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
+  reg [JOB_BITS-1:0] wr_job_reg, written_job_reg;
+  reg [LANES-1:0] nonfinite_marks_reg, over_marks_reg;
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg [COUNT_BITS-1:0] nonfinites, overflows;  // sums over the lanes
-
-  wire [INDEX_BITS-1:0] already = begun_reg[next_slot] ? counts[next_slot] : {INDEX_BITS{1'b0}};
-
-  wire counts_next = next_valid && next_whole;
-
-  assign begun   = counts_next && !begun_reg[next_slot];
-  assign reduced = counts_next && already == next_last;
-
-  wire in_order = next_slot == front_slot_reg && {1'b0, next_beat} == front_count_reg;
 
   integer lane;
 
@@ -74,88 +191,130 @@ module agg_writer #(
     nonfinites = {COUNT_BITS{1'b0}};
     overflows  = {COUNT_BITS{1'b0}};
     for (lane = 0; lane < LANES; lane = lane + 1) begin
-      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, sum_nonfinite[lane]};
-      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, sum_over[lane]};
+      nonfinites = nonfinites + {{COUNT_BITS - 1{1'b0}}, nonfinite_marks_reg[lane]};
+      overflows  = overflows + {{COUNT_BITS - 1{1'b0}}, over_marks_reg[lane]};
     end
   end
 
   always @(posedge clk) begin
-    wr_en_reg     <= next_valid;
-    wr_slot_reg   <= next_slot;
-    wr_beat_reg   <= next_beat;
-    nonfinite_reg <= wr_en_reg ? nonfinites : {COUNT_BITS{1'b0}};
-    overflow_reg  <= wr_en_reg ? overflows : {COUNT_BITS{1'b0}};
-    if (counts_next) begin
-      counts[next_slot]    <= already + 1'b1;
-      begun_reg[next_slot] <= !reduced;
-      whole_reg[next_slot] <= reduced;
-    end
-    if (begun) begin
-      front_slot_reg  <= next_slot;
-      front_count_reg <= {{INDEX_BITS{1'b0}}, next_beat == {INDEX_BITS{1'b0}}};
-    end else if (counts_next && in_order) begin
-      front_count_reg <= front_count_reg + 1'b1;
-    end
-    if (rst) begin
-      wr_en_reg       <= 1'b0;
-      begun_reg       <= {SLOTS{1'b0}};
-      whole_reg       <= {SLOTS{1'b0}};
-      front_count_reg <= {INDEX_BITS + 1{1'b0}};
-    end
+    wr_en_reg           <= next_valid && !rst;
+    wr_slot_reg         <= next_slot;
+    wr_beat_reg         <= next_beat;
+    wr_job_reg          <= next_job;
+    written_reg         <= wr_en_reg && !rst;
+    written_job_reg     <= wr_job_reg;
+    nonfinite_marks_reg <= wr_en_reg ? sum_nonfinite : {LANES{1'b0}};
+    over_marks_reg      <= wr_en_reg ? sum_over : {LANES{1'b0}};
+    nonfinite_reg       <= nonfinites;
+    overflow_reg        <= overflows;
   end
 
-  assign wr_en = wr_en_reg;
-  assign wr_slot = wr_slot_reg;
-  assign wr_beat = wr_beat_reg;
-  assign nonfinite = nonfinite_reg;
-  assign overflow = overflow_reg;
-  assign query_written = whole_reg[query_slot] ||
-      (query_slot == front_slot_reg && {1'b0, query_beat} < front_count_reg);
+  assign wr_en        = wr_en_reg;
+  assign wr_slot      = wr_slot_reg;
+  assign wr_beat      = wr_beat_reg;
+  assign reduced      = reduced_reg;
+  assign reduced_slot = reduced_slot_reg;
+  assign reduced_gen  = reduced_gen_reg;
+  assign reduced_job  = reduced_job_reg;
+  assign written      = written_reg;
+  assign written_job  = written_job_reg;
+  assign nonfinite    = nonfinite_reg;
+  assign overflow     = overflow_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
   `define PROMISED assert
 `endif
 
-  // For any slot: the beats written since its sum began, in any order.
+  // For any slot: the beats of its present chunk whose first pass was made, and those that were left
+  // incomplete.
   (* anyconst *) reg [SLOT_BITS-1:0] watched;
   localparam integer BEATS = 1 << INDEX_BITS;
   reg was_reset = 1'b0;
-  reg known;  // it began in this job
-  reg [BEATS-1:0] written;
-  reg [INDEX_BITS:0] written_count;
-  reg [INDEX_BITS-1:0] its_last;  // of the chunk that began last
   reg running_was = 1'b0;
+  reg cleared;  // the slot's memories are cleared
+  reg known;  // a chunk of it has begun
+  reg gen;
+  reg [INDEX_BITS:0] came;  // first passes
+  reg all_came;
+  reg [BEATS-1:0] incomplete;
+  reg [JOB_BITS-1:0] its_job;
+  reg whole;
+  reg reported;  // reduced was high, or the chunk is not whole
+  // The chunk whose first passes are coming, of any slot.
+  reg open;
+  reg [SLOT_BITS-1:0] open_slot;
+  reg open_gen;
+  reg [INDEX_BITS:0] open_came;
+  reg began;  // a slot's first pass began in the last cycle
+  reg [3:0] quiet;  // cycles since a further pass completed a beat
+  wire mine = next_valid && next_slot == watched;
+  wire mine_first = mine && !next_again;
+  wire mine_completes = mine && next_again && next_whole;
+  wire [BEATS-1:0] its_bit = 1 << next_beat;
+  wire [BEATS-1:0] incomplete_next = next_again ? incomplete & ~its_bit :
+      (next_beat == 0 ? 0 : incomplete) | (next_whole ? 0 : its_bit);
+  wire starts_now = mine_first && next_beat == 0;
+  wire its_reduced = reduced && reduced_slot == watched;
+  // A query one cycle ago of the watched slot, and what was written then.
+  reg asked, asked_known, asked_beat_written;
+  reg asked_whole;  // whole, and reported, then
+  reg asked_cleared;  // of its first chunk, before that began
+  reg [COUNT_BITS-1:0] nonfinite_lanes, over_lanes, nonfinite_was, over_was;
+  reg [LANES-1:0] marks_was, overs_was;
   reg [SLOT_BITS+INDEX_BITS:0] tag_was;
-  wire [BEATS-1:0] all = {BEATS{1'b1}} >> (BEATS - 1 - its_last);
-  wire mine = next_valid && next_whole && next_slot == watched;
-  wire anew = !known || written == all;
-  wire [BEATS-1:0] written_now = (anew ? {BEATS{1'b0}} : written) | (1 << next_beat);
-  wire [INDEX_BITS-1:0] last_now = anew ? next_last : its_last;
-  wire [BEATS-1:0] all_now = {BEATS{1'b1}} >> (BEATS - 1 - last_now);
-  wire under_way = known && written != all;
-  reg front;  // it began last
-  reg [INDEX_BITS:0] in_row;  // beats from the first on that came in order
-  reg [COUNT_BITS-1:0] nonfinite_was, over_was, nonfinite_lanes, over_lanes;
+  reg [INDEX_BITS:0] missing_count, prefix;
+  wire waits = PASSES != 0 && late_reg && late_slot_reg == watched;
   integer n;
 
   always @(posedge clk) begin
-    if (mine) its_last <= last_now;
     running_was <= !rst;
-    tag_was <= {next_valid, next_slot, next_beat};
-    if (mine) begin
-      known   <= 1'b1;
-      written <= written_now;
+    tag_was <= {next_valid && !rst, next_slot, next_beat};
+    if (mine_first && next_beat == 0) begin
+      known <= 1'b1;
+      gen <= next_gen;
+      its_job <= next_job;
     end
-    if (begun) front <= mine;
-    if (mine && anew) in_row <= next_beat == 0;
-    else if (mine && next_beat == in_row) in_row <= in_row + 1;
-    nonfinite_was <= wr_en ? nonfinite_lanes : 0;
-    over_was <= wr_en ? over_lanes : 0;
+    if (mine_first) begin
+      came <= next_beat + 1;
+      all_came <= next_last;
+    end
+    if (mine_first || mine_completes) begin
+      incomplete <= incomplete_next;
+      whole <= (next_again ? all_came : next_last) && incomplete_next == 0;
+      reported <= 1'b0;
+    end
+    if (its_reduced) reported <= 1'b1;
+    if (next_valid && !next_again) begin
+      open <= !next_last;
+      open_slot <= next_slot;
+      open_gen <= next_gen;
+      open_came <= next_beat + 1;
+    end
+    began <= next_valid && !next_again && next_beat == 0;
+    quiet <= completes ? 0 : quiet + (quiet != 15);
+    asked <= query_slot == watched && (starts_now || known) &&
+        query_gen == (starts_now ? next_gen : gen) &&
+        (!(mine_first ? next_last : all_came) || query_beat < (mine_first ? next_beat + 1 : came));
+    asked_beat_written <= query_beat < (mine_first ? next_beat + 1 : came) &&
+        !(mine_first || mine_completes ? incomplete_next[query_beat] : incomplete[query_beat]);
+    asked_whole <= whole && reported && !starts_now && query_beat < came;
+    nonfinite_was <= nonfinite_lanes;
+    over_was <= over_lanes;
+    asked_cleared <= query_slot == watched && cleared && !known && !starts_now && query_gen && !rst;
+    marks_was <= wr_en ? sum_nonfinite : 0;
+    overs_was <= wr_en ? sum_over : 0;
+    if (clear && clear_slot == watched) begin
+      cleared <= 1'b1;
+      known   <= 1'b0;
+    end
     if (rst) begin
       was_reset <= 1'b1;
-      known     <= 1'b0;
-      front     <= 1'b0;
+      cleared <= 1'b0;
+      known <= 1'b0;
+      open <= 1'b0;
+      quiet <= 15;
+      asked <= 1'b0;
     end
   end
 
@@ -163,48 +322,81 @@ module agg_writer #(
     nonfinite_lanes = 0;
     over_lanes = 0;
     for (n = 0; n < LANES; n = n + 1) begin
-      nonfinite_lanes = nonfinite_lanes + sum_nonfinite[n];
-      over_lanes = over_lanes + sum_over[n];
+      nonfinite_lanes = nonfinite_lanes + marks_was[n];
+      over_lanes = over_lanes + overs_was[n];
     end
-    written_count = 0;
-    for (n = 0; n < BEATS; n = n + 1) written_count = written_count + written[n];
+    missing_count = 0;
+    prefix = came;
+    for (n = BEATS - 1; n >= 0; n = n - 1) begin
+      missing_count = missing_count + incomplete[n];
+      if (incomplete[n]) prefix = n;
+    end
+    if (was_reset) begin
+      // agg_reader: first passes in order, slot after slot, and slots begin at most every second
+      // cycle; a slot is read after it was cleared, and
+      // again only after its last chunk was whole.
+      `PROMISED(!(next_valid && !next_again) || next_beat == (open ? open_came : 0));
+      `PROMISED(!(next_valid && !next_again && next_beat == 0 && began));
+      `PROMISED(
+          !(next_valid && !next_again && open) || (next_slot == open_slot && next_gen == open_gen));
+      `PROMISED(
+          !mine_first || (cleared && (next_beat != 0 || (known ? whole && reported &&
+                next_gen != gen : next_gen))));
+      `PROMISED(!mine_first || next_beat == 0 || next_job == its_job);
+      `PROMISED(!(&next_beat) || next_last || next_again);
+      `PROMISED(PASSES != 0 || !next_valid || (next_whole && !next_again));
+      // The queue of undecided beats: it completes only incomplete beats, each once, far from each
+      // other.
+      `PROMISED(
+          !mine_completes || (known && incomplete[next_beat] && next_gen == gen &&
+                                    next_job == its_job));
+      `PROMISED(!completes || quiet > 4);
+      // agg_jobs: only slots of which nothing is under way are cleared, and not with reduced.
+      `PROMISED(!clear || !reduced);
+      `PROMISED(!(clear && clear_slot == watched) || (!mine && (!known || (whole && reported))));
+      `PROMISED(!(open && clear && clear_slot == open_slot));
+    end
     if (was_reset && !rst) begin
-      // agg_reader: all beats of a slot come, each once, before those of the slot's next chunk.
-      `PROMISED(!mine || (next_beat <= last_now && (anew || !written[next_beat])));
-      // agg_jobs: the chunk length does not change while sums are under way.
-      `PROMISED(!mine || next_last == last_now);
-
-      assert (!known || ((written & ~all) == 0 && written != 0));
-      assert (begun_reg[watched] == under_way && (!known || whole_reg[watched] == !under_way));
-      if (under_way) assert (counts[watched] == written_count);
-      assert (!known || front == (front_slot_reg == watched));
-      if (!known && front_slot_reg == watched) assert (front_count_reg == 0);
-      if (front && under_way) assert (front_count_reg == in_row && in_row <= written_count);
-
-      if (mine) begin
-        assert (begun == anew);
-        assert (reduced == (written_now == all_now));
+      if (known) assert (cleared && came != 0 && came <= BEATS);
+      if (known) assert (whole == (all_came && incomplete == 0));
+      for (n = 0; n < BEATS; n = n + 1) if (known && n >= came) assert (!incomplete[n]);
+      assert (open == front_open_reg);
+      if (open) assert (open_slot == front_slot_reg && open_gen == front_gen_reg);
+      if (open && open_slot == watched) begin
+        assert (known && !all_came && open_came == came && gen == open_gen);
+        assert (missing_reg == missing_count && !waits);
       end
-      if (!(next_valid && next_whole)) assert (!begun && !reduced);
+      if (known && !all_came) assert (open && open_slot == watched);
+      if (!known && cleared && front_slot_reg == watched) assert (front_count_reg == 0);
+      if (known && front_slot_reg == watched)
+        assert (front_gen_reg == gen && front_count_reg <= prefix);
+      if (PASSES != 0 && known && all_came && (!whole || waits))
+        assert (lefts[watched] == missing_count + waits);
+      if (known && whole) assert (reported || reduced_reg && reduced_slot_reg == watched || waits);
+      if (known) assert (wholes[watched] == (whole && reported ? gen : !gen));
+      if (cleared && !known) assert (wholes[watched] == 1'b0);
+      if (waits) assert (known && all_came && late_gen_reg == gen && late_job_reg == its_job);
+      if (late_reg) assert (quiet < 4);
 
-      // A query hits only written beats, and hits all of them once the slot is whole.
-      if (known && query_slot == watched && query_beat <= its_last) begin
-        assert (!query_written || written[query_beat]);
-        assert (query_written || written != all);
-        assert (query_written || !front || query_beat >= in_row);
+      // A result is reported once, when all its beats are written.
+      if (its_reduced)
+        assert (known && whole && !reported && reduced_gen == gen && reduced_job == its_job);
+      // A query hits only written beats, and hits every beat of a whole result.
+      if (asked) begin
+        assert (!query_written || asked_beat_written);
+        assert (query_written || !asked_whole);
       end
-      if (!known && query_slot == watched) assert (!query_written);
-      if (!known) assert (!whole_reg[watched]);
-      for (n = 0; n < BEATS; n = n + 1) if (front && under_way && n < in_row) assert (written[n]);
-      if (!running_was) assert (!wr_en);
-      if (running_was) assert (nonfinite == nonfinite_was && overflow == over_was);
-      if (running_was)
-        assert ({wr_en, wr_en ? {wr_slot, wr_beat} : tag_was[SLOT_BITS+INDEX_BITS-1:0]} == tag_was);
+      if (asked_cleared) assert (!query_written);
 
-      cover (mine && reduced && next_beat == 0 && next_last == 2);
-      cover (known && query_slot == watched && query_written && under_way && query_beat == 1);
-      cover (mine && !anew && next_slot != front_slot_reg);
-      cover (begun && reduced);
+      cover (its_reduced && came == 3 && wholes[watched]);
+      cover (asked && query_written && !whole && query_beat == 1);
+      cover (PASSES == 0 || (acts && !late_whole));
+      cover (PASSES == 0 || (its_reduced && open && open_slot != watched));
+    end
+    if (was_reset && running_was && !rst) begin
+      assert (wr_en == tag_was[SLOT_BITS+INDEX_BITS]);
+      if (wr_en) assert ({wr_slot, wr_beat} == tag_was[SLOT_BITS+INDEX_BITS-1:0]);
+      assert (nonfinite == nonfinite_was && overflow == over_was);
     end
   end
 `endif

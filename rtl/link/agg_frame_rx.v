@@ -26,7 +26,8 @@ module agg_frame_rx #(
 
     // agg_byte_fifo
     input  wire [8*WINDOW-1:0] window,
-    input  wire [         3:0] count,
+    input  wire [  WINDOW-1:0] valid,       // contiguous from bit 0
+    input  wire [         3:0] sync_bytes,  // byte k is valid, and byte k of the sync word
     output reg  [         3:0] take,
     output reg                 commit,
     output reg                 rewind,
@@ -84,6 +85,7 @@ module agg_frame_rx #(
   reg          long_reg;  // the header has a mask
   reg  [191:0] head_reg;  // header and CRC, shifted in from above
   reg  [ 15:0] left_reg;  // payload bytes to come
+  reg          last_reg;  // the next payload word is the last
   reg  [ 15:0] crc_reg;
 
   // -- Header -------------------------------------------------------------------------------------
@@ -113,18 +115,17 @@ module agg_frame_rx #(
   // -- Bytes --------------------------------------------------------------------------------------
 
   // Skips a byte as soon as it and the bytes present after it cannot start a sync word.
-  wire [31:0] differ = window[31:0] ^ SYNC;
-  wire mismatch =
-      (count >= 4'd1 && differ[7:0] != 8'd0) || (count >= 4'd2 && differ[15:8] != 8'd0) ||
-      (count >= 4'd3 && differ[23:16] != 8'd0) || (count >= 4'd4 && differ[31:24] != 8'd0);
+  wire mismatch = |(valid[3:0] & ~sync_bytes);
   wire passed_over = state_reg == HUNT && mismatch;
-  wire synced = count >= 4'd4 && !mismatch;
-  wire header_step = state_reg == HEADER && count == WINDOW[3:0];
+  wire synced = sync_bytes == 4'b1111;
+  wire header_step = state_reg == HEADER && valid[WINDOW-1];
+  wire [15:0] payload_length = length * ELEM_BYTES[15:0];
   // If elements are whole words, all payload words are full.
-  wire [3:0] payload_bytes =
-      ELEM_BYTES % STEP != 0 && left_reg < STEP[15:0] ? left_reg[3:0] : STEP[3:0];
-  wire payload_there = state_reg == PAYLOAD && count >= payload_bytes;
-  wire close_there = state_reg == CLOSE && count >= 4'd2;
+  wire partial = ELEM_BYTES % STEP != 0 && last_reg;
+  wire [3:0] payload_bytes = partial ? left_reg[3:0] : STEP[3:0];
+  wire [WINDOW-1:0] payload_end = {{WINDOW - 1{1'b0}}, 1'b1} << (payload_bytes - 4'd1);
+  wire payload_there = state_reg == PAYLOAD && |(valid & payload_end);
+  wire close_there = state_reg == CLOSE && valid[1];
 
   assign event_hunted = passed_over || event_header_crc;
 
@@ -215,7 +216,8 @@ module agg_frame_rx #(
         else if (step_reg == (long_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0])) state_reg <= JUDGE;
       end
       JUDGE: begin
-        left_reg <= length * ELEM_BYTES[15:0];
+        left_reg <= payload_length;
+        last_reg <= payload_length <= STEP[15:0];
         if (!version_held || event_bad_kind || event_bad_length) state_reg <= HUNT;
         else if (is_data) state_reg <= PAYLOAD;
         else if (is_bare) state_reg <= BARE;
@@ -223,8 +225,9 @@ module agg_frame_rx #(
       end
       PAYLOAD:
       if (moved) begin
-        left_reg <= left_reg - {12'd0, payload_bytes};
-        if (left_reg <= STEP[15:0]) state_reg <= CLOSE;
+        left_reg <= left_reg - STEP[15:0];
+        last_reg <= left_reg <= 2 * STEP[15:0];
+        if (last_reg) state_reg <= CLOSE;
       end
       CLOSE, BARE: if (moved) state_reg <= HUNT;
       default: if (m_register_ready) state_reg <= HUNT;
@@ -262,7 +265,7 @@ module agg_frame_rx #(
   reg waited;
   reg [8*STEP+STEP+1:0] stood;
   reg [8*WINDOW-1:0] window_was;
-  reg [3:0] count_was, take_was;
+  reg [3:0] count, count_was, take_was;
   wire [8*STEP-1:0] unused_bytes = {8 * STEP{1'b1}} << 8 * due_now;
   wire [8*STEP-1:0] bytes_out = m_axis_tlast ? 0 : m_axis_tdata & ~unused_bytes;
   wire [STEP+8*STEP+1:0] out = {
@@ -275,7 +278,7 @@ module agg_frame_rx #(
   wire signed [17:0] place = $signed({10'd0, offset}) - $signed({2'd0, to_frame});
   wire [2:0] all_steps = long_reg ? 3'd6 : 3'd4;
   wire [2:0] taken_steps = state_reg == HEADER ? step_reg : judge ? all_steps : 3'd0;
-  integer n;
+  integer n, v;
 
   wire [15:0] sum_next;
 
@@ -303,6 +306,11 @@ module agg_frame_rx #(
       .count  ({1'b0, due_now}),
       .crc_out(sum_next)
   );
+
+  always @* begin
+    count = 0;
+    for (v = 0; v < WINDOW; v = v + 1) count = count + valid[v];
+  end
 
   always @(posedge clk) begin
     running_was <= !rst;
@@ -339,8 +347,10 @@ module agg_frame_rx #(
 
   always @* begin
     if (was_reset) begin
-      // agg_byte_fifo: at most WINDOW bytes, stable until taken.
-      `PROMISED(count <= WINDOW);
+      // agg_byte_fifo: contiguous bytes, stable until taken.
+      `PROMISED((valid & (valid + 1'b1)) == 0);
+      for (n = 0; n < 4; n = n + 1)
+      `PROMISED(sync_bytes[n] == (valid[n] && window[8*n+:8] == SYNC[8*n+:8]));
       for (n = 0; n < WINDOW; n = n + 1)
       if (running_was && waited && n < count_was)
         `PROMISED(count >= count_was && window[8*n+:8] == window_was[8*n+:8]);
@@ -395,6 +405,7 @@ module agg_frame_rx #(
       if (state_reg == PAYLOAD || state_reg == CLOSE) assert (crc_reg == sum && is_data);
       if (state_reg == PAYLOAD) begin
         assert (left_reg == due && due != 0 && due <= CHUNK * ELEM_BYTES);
+        assert (last_reg == (left_reg <= STEP));
         assert (m_axis_tkeep == ~({STEP{1'b1}} << due_now) && !m_axis_tlast);
       end
       if (m_axis_tvalid && m_axis_tlast) begin

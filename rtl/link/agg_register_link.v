@@ -3,15 +3,18 @@
 //
 // One access at a time: the receiver waits at s_register for the core, so that accesses and packets
 // stay in order. An access also waits until the previous reply has left, so that no reply is lost.
-// A reset, which also comes while the link is down, drops the access, as in the core, and the
-// reply.
+//
+// A link that goes down withdraws an access that the core has not accepted, and drops the reply.
+// The core answers every access that it has accepted, also when its host is gone: that answer is
+// awaited and discarded, and no access of the next host is offered before.
 
 `default_nettype none
 
 module agg_register_link (
     input wire clk,
     input wire rst,
-    input wire hold, // start no access: earlier packets have not reached the core
+    input wire link_down,
+    input wire hold,  // start no access: earlier packets have not reached the core
 
     input  wire        s_register_valid,
     output wire        s_register_ready,
@@ -41,6 +44,7 @@ module agg_register_link (
   localparam [1:0] IDLE = 2'd0;
   localparam [1:0] ACCESS = 2'd1;  // offered to the core
   localparam [1:0] ANSWER = 2'd2;  // accepted; wait for the reply
+  localparam [1:0] DISCARD = 2'd3;  // the same, for a host that is gone
 
   reg  [ 1:0] state_reg;
   reg         reply_valid_reg;
@@ -49,13 +53,14 @@ module agg_register_link (
   reg  [15:0] tag_reg;
   reg  [63:0] value_reg;
 
+  wire        awaits = state_reg == ANSWER || state_reg == DISCARD;
   wire        answered = state_reg == ANSWER && s_reg_valid;
 
   always @(posedge clk) begin
     case (state_reg)
       IDLE:    if (s_register_valid && !hold && !reply_valid_reg) state_reg <= ACCESS;
       ACCESS:  if (m_reg_ready) state_reg <= ANSWER;
-      default: if (answered) state_reg <= IDLE;
+      default: if (s_reg_valid) state_reg <= IDLE;
     endcase
     if (m_reply_ready) reply_valid_reg <= 1'b0;
     if (answered) begin
@@ -65,6 +70,10 @@ module agg_register_link (
       tag_reg         <= s_register_tag;
       value_reg       <= s_reg_value;
     end
+    if (link_down) begin
+      state_reg       <= awaits && !s_reg_valid ? DISCARD : IDLE;
+      reply_valid_reg <= 1'b0;
+    end
     if (rst) begin
       state_reg       <= IDLE;
       reply_valid_reg <= 1'b0;
@@ -72,11 +81,11 @@ module agg_register_link (
   end
 
   assign s_register_ready = answered;
-  assign m_reg_valid = state_reg == ACCESS;
+  assign m_reg_valid = state_reg == ACCESS && !link_down;
   assign m_reg_write = s_register_write;
   assign m_reg_addr = s_register_addr;
   assign m_reg_wdata = s_register_wdata;
-  assign s_reg_ready = state_reg == ANSWER;
+  assign s_reg_ready = awaits;
   assign m_reply_valid = reply_valid_reg;
 
   // A reply does not use job, format, epoch and rank.

@@ -1,7 +1,8 @@
 // Routes the packets of a shared link to the port of their rank.
 //
-// Combinational. A rank without a port in the job goes to port 0, which refuses it as not its own.
-// Only the low bits of the job number count. The rank map must be stable during a packet.
+// dest is one-hot, and follows job and rank by a cycle. agg_beat_pack keeps it with each packet. A
+// rank without a port in the job goes to port 0, which refuses it as not its own. Only the low bits
+// of the job number count. The rank map must be stable during a header.
 //
 // Not done here: data and header, which go to every port directly; only valid is selected.
 
@@ -12,13 +13,17 @@ module agg_route #(
     parameter integer JOBS     = 1,
     parameter integer JOB_BITS = 1
 ) (
-    input wire [             7:0] job,           // of the packet at s_axis
-    input wire [             7:0] rank,
-    input wire [8*PORTS*JOBS-1:0] rank_of_port,  // job 0 in the lowest bits
-    input wire [  PORTS*JOBS-1:0] member,        // the port has a rank
+    input wire clk,
 
-    input  wire s_axis_tvalid,
-    output wire s_axis_tready,
+    input  wire [             7:0] job,
+    input  wire [             7:0] rank,
+    input  wire [8*PORTS*JOBS-1:0] rank_of_port,  // job 0 in the lowest bits
+    input  wire [  PORTS*JOBS-1:0] member,        // the port has a rank
+    output wire [       PORTS-1:0] dest,
+
+    input  wire [PORTS-1:0] s_axis_tdest,   // one-hot
+    input  wire             s_axis_tvalid,
+    output wire             s_axis_tready,
 
     output wire [PORTS-1:0] m_axis_tvalid,
     input  wire [PORTS-1:0] m_axis_tready
@@ -29,16 +34,22 @@ module agg_route #(
   wire [8*PORTS-1:0] ranks = rank_of_port[8*PORTS*index+:8*PORTS];
   wire [PORTS-1:0] members = member[PORTS*index+:PORTS];
 
+  reg [PORTS-1:0] match_reg;
   reg [PORTS-1:0] port;
   integer i;
 
-  always @* begin
-    for (i = 0; i < PORTS; i = i + 1) port[i] = members[i] && ranks[8*i+:8] == rank;
-    if (port == {PORTS{1'b0}}) port[0] = 1'b1;
+  always @(posedge clk) begin
+    for (i = 0; i < PORTS; i = i + 1) match_reg[i] <= members[i] && ranks[8*i+:8] == rank;
   end
 
-  assign m_axis_tvalid = s_axis_tvalid ? port : {PORTS{1'b0}};
-  assign s_axis_tready = |(port & m_axis_tready);
+  always @* begin
+    port = match_reg;
+    if (match_reg == {PORTS{1'b0}}) port[0] = 1'b1;
+  end
+
+  assign dest = port;
+  assign m_axis_tvalid = s_axis_tvalid ? s_axis_tdest : {PORTS{1'b0}};
+  assign s_axis_tready = |(s_axis_tdest & m_axis_tready);
 
 endmodule
 

@@ -15,13 +15,13 @@
 // ones.
 //
 // Such a read replaces a new beat. LIMIT queued beats stop new beats (stop), but never repeated
-// reads. Until stop takes effect and the lanes are empty, LANE_LATENCY + 2 more beats can come,
+// reads. Until stop takes effect and the lanes are empty, LANE_LATENCY + 3 more beats can come,
 // for which there is room: the queue can become full but cannot overflow. A beat frees its place
 // when it is taken; below LIMIT, new beats resume.
 //
-// With P ports, elements follow one another every 3 P + LANE_LATENCY + PAUSE + 3 cycles; a
+// With P ports, elements follow one another every 3 P + LANE_LATENCY + PAUSE + 4 cycles; a
 // decided lane between them costs 1 cycle, a beat 1 more. Reads use P + 1 cycles of an element.
-// At most 36 cycles after its last operand arrived, its result enters the lanes. PAUSE must be at
+// At most 37 cycles after its last operand arrived, its result enters the lanes. PAUSE must be at
 // least 27 - LANE_LATENCY, to give the unit the cycles it needs between two sums.
 //
 // Not done here: infinities and NaNs, which the lanes decide. Only a reset drops beats: a job
@@ -64,7 +64,7 @@ module agg_exact_queue #(
     output wire [ SLOT_BITS-1:0] again_slot,
     output wire [INDEX_BITS-1:0] again_beat,
 
-    // For the slot memories' outputs, one cycle later
+    // For the slot memories' outputs, two cycles later
     input wire [PORTS-1:0] member,  // ports that contributed to the slot
     output wire [PORTS-1:0] beat_ports,  // ports to enable
     output wire beat_write,  // the unit's result replaces an absent port
@@ -82,7 +82,7 @@ module agg_exact_queue #(
   localparam integer ENTRY = SLOT_BITS + INDEX_BITS + LANES;
 
   generate
-    if (LIMIT < 1 || LIMIT + LANE_LATENCY + 2 > (1 << DEPTH_BITS)) begin : g_limit
+    if (LIMIT < 1 || LIMIT + LANE_LATENCY + 3 > (1 << DEPTH_BITS)) begin : g_limit
       ERROR_the_queue_has_no_room_for_what_is_in_the_lanes error ();
     end
     if (PAUSE < 0 || PAUSE + LANE_LATENCY < 27) begin : g_pause
@@ -240,13 +240,17 @@ module agg_exact_queue #(
 
   // -- Repeated reads -----------------------------------------------------------------------------
 
-  reg [PORTS-1:0] ports_reg;
-  reg write_reg, last_reg;
+  // A read waits one cycle in agg_reader's register, and one in the memories.
+  reg [PORTS-1:0] read_ports_reg, ports_reg;
+  reg read_write_reg, write_reg, read_last_reg, last_reg;
 
   always @(posedge clk) begin
-    ports_reg <= reads_reg ? port_reg : {PORTS{!done_reg}};
-    write_reg <= writes;
-    last_reg  <= reads_reg ? port_reg[PORTS-1] : done_final_reg;
+    read_ports_reg <= reads_reg ? port_reg : {PORTS{!done_reg}};
+    read_write_reg <= writes;
+    read_last_reg  <= reads_reg ? port_reg[PORTS-1] : done_final_reg;
+    ports_reg      <= read_ports_reg;
+    write_reg      <= read_write_reg;
+    last_reg       <= read_last_reg;
   end
 
   assign again_valid = reads_reg || done_reg;

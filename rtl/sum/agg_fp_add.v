@@ -26,9 +26,9 @@
 `default_nettype none
 
 module agg_fp_add #(
-    parameter integer EXP      = 8,   // bits in the exponent
-    parameter integer FRAC     = 23,  // bits in the fraction
-    parameter integer INFINITY = 1    // 0: no infinities, and one NaN of each sign (fp8e4m3)
+    parameter integer EXP        = 8,   // bits in the exponent
+    parameter integer FRAC       = 23,  // bits in the fraction
+    parameter integer INFINITIES = 1    // 0: no infinities, and one NaN of each sign (fp8e4m3)
 ) (
     input  wire                clk,
     input  wire [EXP+FRAC : 0] a,
@@ -98,9 +98,9 @@ module agg_fp_add #(
   wire [EXP-1:0] little_exp2 = little2_reg[WIDTH-2:FRAC];
   wire [EXP-1:0] difference = big_exp2 - little_exp2;
   wire [7:0] distance = {{8 - EXP{1'b0}}, difference};
-  wire far = |distance[7:5];
+  wire distant = |distance[7:5];
   // The result is an infinity or NaN if big is.
-  wire special2 = &big_exp2 && (INFINITY != 0 || &big2_reg[FRAC-1:0]);
+  wire special2 = &big_exp2 && (INFINITIES != 0 || &big2_reg[FRAC-1:0]);
 
   reg [2:0] flags3_reg;  // big is normal, special, subtract
   reg [WIDTH-1:0] big3_reg;
@@ -111,7 +111,7 @@ module agg_fp_add #(
     flags3_reg  <= {flags2_reg[1], special2, flags2_reg[0]};
     big3_reg    <= big2_reg;
     little3_reg <= {little2_reg[WIDTH-1], little2_reg[FRAC-1:0], 2'b00};
-    shift3_reg  <= {distance[4:2] | {3{far}}, distance[1:0]};
+    shift3_reg  <= {distance[4:2] | {3{distant}}, distance[1:0]};
   end
 
   // -- 4, 5, 6: align -----------------------------------------------------------------------------
@@ -282,7 +282,7 @@ module agg_fp_add #(
 
   // A fraction of all ones that rounds up carries into the exponent, as required. A subnormal sum
   // is exact, and its exponent field is 0. Without infinities, the exponent may need one more bit.
-  localparam integer MORE = INFINITY != 0 ? 0 : 1;
+  localparam integer MORE = INFINITIES != 0 ? 0 : 1;
   wire [WIDTH-1+MORE:0] rounded = {{MORE{1'b0}}, first12_reg} +
       {{MORE{second12_reg[WIDTH-1]}}, second12_reg};
 
@@ -297,12 +297,12 @@ module agg_fp_add #(
 
   // -- 14: overflow, infinity and NaN -------------------------------------------------------------
 
-  localparam [WIDTH-2:0] BEYOND = {{EXP{1'b1}}, {FRAC{INFINITY == 0}}};
-  localparam [WIDTH-2:0] QUIET = {{EXP{1'b0}}, INFINITY != 0, {FRAC - 1{1'b0}}};
+  localparam [WIDTH-2:0] BEYOND = {{EXP{1'b1}}, {FRAC{INFINITIES == 0}}};
+  localparam [WIDTH-2:0] QUIET = {{EXP{1'b0}}, INFINITIES != 0, {FRAC - 1{1'b0}}};
 
-  wire beyond = pass13_reg[1] || (INFINITY != 0 ? &magnitude13_reg[WIDTH-2:FRAC] :
+  wire beyond = pass13_reg[1] || (INFINITIES != 0 ? &magnitude13_reg[WIDTH-2:FRAC] :
       magnitude13_reg[WIDTH-2+MORE] || &magnitude13_reg[WIDTH-2:0]);
-  wire nan = INFINITY != 0 ? pass13_reg[2] : beyond;
+  wire nan = INFINITIES != 0 ? pass13_reg[2] : beyond;
 
   reg [WIDTH-1:0] y_reg;
 

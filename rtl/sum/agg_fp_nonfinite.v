@@ -3,10 +3,10 @@
 `default_nettype none
 
 module agg_fp_nonfinite #(
-    parameter integer LANES    = 16,
-    parameter integer EXP      = 8,   // bits in the exponent
-    parameter integer FRAC     = 23,  // bits in the fraction
-    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
+    parameter integer LANES      = 16,
+    parameter integer EXP        = 8,   // bits in the exponent
+    parameter integer FRAC       = 23,  // bits in the fraction
+    parameter integer INFINITIES = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
 ) (
     input  wire [LANES*(1+EXP+FRAC)-1:0] beat,
     output reg  [             LANES-1:0] nonfinite
@@ -14,7 +14,7 @@ module agg_fp_nonfinite #(
 
   localparam integer WIDTH = 1 + EXP + FRAC;
   // The sign does not count, nor with infinities the fraction: the exponent is all ones.
-  localparam integer LOWEST = INFINITY != 0 ? FRAC : 0;
+  localparam integer LOWEST = INFINITIES != 0 ? FRAC : 0;
 
   wire    unused = &{1'b0, beat};
 

@@ -6,11 +6,11 @@
 `default_nettype none
 
 module agg_fp_over #(
-    parameter integer OPERANDS = 8,
-    parameter integer LATENCY  = 42,  // cycles from the operands to y
-    parameter integer EXP      = 8,   // bits in the exponent
-    parameter integer FRAC     = 23,  // bits in the fraction
-    parameter integer INFINITY = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
+    parameter integer OPERANDS   = 8,
+    parameter integer LATENCY    = 42,  // cycles from the operands to y
+    parameter integer EXP        = 8,   // bits in the exponent
+    parameter integer FRAC       = 23,  // bits in the fraction
+    parameter integer INFINITIES = 1    // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
 ) (
     input  wire                               clk,
     input  wire [OPERANDS*(1+EXP+FRAC)-1 : 0] x,
@@ -29,20 +29,20 @@ module agg_fp_over #(
   wire                excused;
 
   agg_fp_nonfinite #(
-      .LANES   (OPERANDS),
-      .EXP     (EXP),
-      .FRAC    (FRAC),
-      .INFINITY(INFINITY)
+      .LANES     (OPERANDS),
+      .EXP       (EXP),
+      .FRAC      (FRAC),
+      .INFINITIES(INFINITIES)
   ) u_x (
       .beat     (x),
       .nonfinite(x_nonfinite)
   );
 
   agg_fp_nonfinite #(
-      .LANES   (1),
-      .EXP     (EXP),
-      .FRAC    (FRAC),
-      .INFINITY(INFINITY)
+      .LANES     (1),
+      .EXP       (EXP),
+      .FRAC      (FRAC),
+      .INFINITIES(INFINITIES)
   ) u_y (
       .beat     (y),
       .nonfinite(y_nonfinite)

@@ -11,11 +11,11 @@
 `default_nettype none
 
 module agg_fp_widen #(
-    parameter integer EXP      = 5,   // bits in the exponent
-    parameter integer FRAC     = 10,  // bits in the fraction
-    parameter integer INFINITY = 1,   // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
-    parameter integer TO_EXP   = 8,   // bits in y's exponent
-    parameter integer TO_FRAC  = 23   // bits in y's fraction
+    parameter integer EXP        = 5,   // bits in the exponent
+    parameter integer FRAC       = 10,  // bits in the fraction
+    parameter integer INFINITIES = 1,   // 0: only all ones is a NaN, nothing is infinite (fp8e4m3)
+    parameter integer TO_EXP     = 8,   // bits in y's exponent
+    parameter integer TO_FRAC    = 23   // bits in y's fraction
 ) (
     input  wire                    clk,
     input  wire [      EXP+FRAC:0] a,
@@ -28,7 +28,7 @@ module agg_fp_widen #(
     if (MORE < 0 || TO_FRAC < FRAC) begin : g_wider
       ERROR_the_format_must_become_wider error ();
     end
-    if (MORE == 0 && INFINITY == 0) begin : g_infinity
+    if (MORE == 0 && INFINITIES == 0) begin : g_infinity
       ERROR_a_format_without_infinities_needs_a_wider_exponent error ();
     end
     if (MORE > 0 && (FRAC > 15 || FRAC > (1 << (EXP - 1)))) begin : g_normal
@@ -41,7 +41,7 @@ module agg_fp_widen #(
   wire    [ EXP-1:0] field = a[EXP+FRAC-1:FRAC];
   wire    [FRAC-1:0] fraction = a[FRAC-1:0];
 
-  wire               nan = &field && (INFINITY != 0 ? |fraction : &fraction);
+  wire               nan = &field && (INFINITIES != 0 ? |fraction : &fraction);
 
   // A subnormal is shifted by the leading zeros of its fraction and by one more, which removes the
   // leading one. Its exponent is that of the smallest normal number less the zeros.
@@ -80,7 +80,7 @@ module agg_fp_widen #(
     frac1_reg     <= MORE > 0 && field == 0 ? fraction << 1 : fraction;
     zeros1_reg    <= zeros;
     zero1_reg     <= MORE > 0 && field == 0 && fraction == 0;
-    special1_reg  <= &field && (INFINITY != 0 || nan);
+    special1_reg  <= &field && (INFINITIES != 0 || nan);
     nan1_reg      <= nan;
   end
 

@@ -1,6 +1,6 @@
 // The larger of two integers in two's complement: one node of the sum max.
 //
-// LATENCY = 2 cycles from a, b to y, as agg_fp_max has; a new pair every cycle. y comes straight from
+// LATENCY = 2 cycles from a, b to y, as for floating point; a new pair every cycle. y comes straight from
 // registers.
 //
 // Not done here: no reset, no enable, no valid bit.

@@ -24,7 +24,7 @@
 module agg_window_align #(
     parameter integer EXP = 8,  // bits in the exponent
     parameter integer FRAC = 23,  // bits in the fraction
-    parameter integer INFINITY = 1,  // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
+    parameter integer INFINITIES = 1,  // 0: all ones is a NaN, no infinities (fp8e4m3)
     parameter integer WINDOW = 28,  // bits in the window
     parameter integer MARK = 0,  // 1: drive mark
     parameter integer DSP = 0  // 1: shift by multipliers, two of 12 by 16 bits in fp32
@@ -68,7 +68,7 @@ module agg_window_align #(
 
   always @(posedge clk) begin
     sign1_reg        <= x[EXP+FRAC];
-    nan1_reg         <= INFINITY == 0 && &x[EXP+FRAC-1:0];
+    nan1_reg         <= INFINITIES == 0 && &x[EXP+FRAC-1:0];
     exponent1_reg    <= {x[EXP+FRAC-1:FRAC+1], x[FRAC] || !normal};
     significand1_reg <= {normal, x[FRAC-1:0]};
   end
@@ -90,8 +90,8 @@ module agg_window_align #(
   // -- 3: shift amount ----------------------------------------------------------------------------
 
   wire [8:0] distance = {{9 - EXP{1'b0}}, distance2_reg};
-  wire [8:0] near = distance & NEAR;
-  wire       far = |(distance & ~NEAR);
+  wire [8:0] steps = distance & NEAR;
+  wire       beyond = |(distance & ~NEAR);
 
   reg        sign3_reg;
   reg        top3_reg;
@@ -99,8 +99,8 @@ module agg_window_align #(
 
   always @(posedge clk) begin
     sign3_reg <= sign2_reg;
-    top3_reg  <= INFINITY != 0 ? special && distance == 0 : nan2_reg;
-    none3_reg <= far || special && near != 0;
+    top3_reg  <= INFINITIES != 0 ? special && distance == 0 : nan2_reg;
+    none3_reg <= beyond || special && steps != 0;
   end
 
   assign negative = sign3_reg;
@@ -118,8 +118,8 @@ module agg_window_align #(
       reg [FINE-1:0] fine3_reg;
 
       always @(posedge clk) begin
-        coarse3_reg <= near[5:3];
-        fine3_reg   <= {significand2_reg, {FINE - FRAC - 1{1'b0}}} >> near[2:0];
+        coarse3_reg <= steps[5:3];
+        fine3_reg   <= {significand2_reg, {FINE - FRAC - 1{1'b0}}} >> steps[2:0];
         if (special) fine3_reg[FINE-1] <= 1'b0;
       end
 
@@ -236,7 +236,7 @@ module agg_window_align #(
 
       // A leading bit at the window's top does not count if special.
       wire [FRAC:0] significand = {significand2_reg[FRAC] && !special, significand2_reg[FRAC-1:0]};
-      wire [15:0] power = 16'h8000 >> near[3:0];
+      wire [15:0] power = 16'h8000 >> steps[3:0];
       wire [HIGH+15:0] high;
       wire [PRODUCT:0] product;  // the top bit is 0
       wire unused_product = &product;  // truncated bits
@@ -277,7 +277,7 @@ module agg_window_align #(
 
       always @(posedge clk) begin
         none4_reg    <= none3_reg;
-        sixteen3_reg <= near[4];
+        sixteen3_reg <= steps[4];
         sixteen4_reg <= sixteen3_reg;
       end
 
@@ -297,7 +297,7 @@ module agg_window_align #(
         end
       end
 
-      wire unused_near = near[5];  // covered by far
+      wire unused_steps = steps[5];  // covered by beyond
       assign magnitude = magnitude5_reg;
       assign mark = 1'b0;
     end

@@ -5,7 +5,7 @@
 //   exponent      the exponent input of agg_window_normalize
 //   negative      the sum's relative sign: negates the sum
 //   nonfinite     an operand is infinite or NaN. Then nan and minus of agg_window_special give the
-//                 result, and with INFINITY = 1 a nonzero sum means NaN, too
+//                 result, and with INFINITIES = 1 a nonzero sum means NaN, too
 //   all_negative  every operand has sign 1
 //
 //   y     the result; a NaN is the format's canonical one
@@ -17,16 +17,16 @@
 //   3  overflow
 //   4  special values
 //
-// Not done here: deciding whether the sum suffices for rounding (agg_exact_decide).
+// Not done here: deciding whether the sum suffices for rounding (sum exact does).
 
 `default_nettype none
 
 module agg_window_round #(
-    parameter integer EXP      = 8,   // bits in the exponent
-    parameter integer FRAC     = 23,  // bits in the fraction
-    parameter integer INFINITY = 1,   // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
-    parameter integer GROWTH   = 3,   // as in agg_window_normalize
-    parameter integer KEEP     = 25   // bits in normal
+    parameter integer EXP = 8,  // bits in the exponent
+    parameter integer FRAC = 23,  // bits in the fraction
+    parameter integer INFINITIES = 1,  // 0: all ones is a NaN, no infinities (fp8e4m3)
+    parameter integer GROWTH = 3,  // as in agg_window_normalize
+    parameter integer KEEP = 25  // bits in normal
 ) (
     input  wire                clk,
     input  wire                inverted,
@@ -94,7 +94,7 @@ module agg_window_round #(
     up1_reg          <= up;
     sign1_reg        <= zero ? all_negative : negative ^ inverted;
     nonfinite1_reg   <= nonfinite;
-    nan1_reg         <= nan || (INFINITY != 0 && nonfinite && !zero);
+    nan1_reg         <= nan || (INFINITIES != 0 && nonfinite && !zero);
     minus1_reg       <= minus;
     base1_reg        <= base;
     significand1_reg <= normal[KEEP-1-:FRAC+1];
@@ -125,7 +125,7 @@ module agg_window_round #(
   wire beyond;
 
   generate
-    if (INFINITY != 0) begin : g_infinity
+    if (INFINITIES != 0) begin : g_infinity
       assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:FRAC];
     end else begin : g_nan
       assign beyond = rounded2_reg[EXP+FRAC] || &rounded2_reg[EXP+FRAC-1:0];
@@ -142,14 +142,14 @@ module agg_window_round #(
     sign3_reg    <= sign2_reg;
     beyond3_reg  <= beyond || nonfinite2_reg;
     over3_reg    <= beyond && !nonfinite2_reg;
-    nan3_reg     <= INFINITY != 0 ? nan2_reg : beyond || nan2_reg;
+    nan3_reg     <= INFINITIES != 0 ? nan2_reg : beyond || nan2_reg;
     rounded3_reg <= rounded2_reg[EXP+FRAC-1:0];
   end
 
   // -- 4: special values --------------------------------------------------------------------------
 
   // A NaN has sign 0 and fraction 100..., or, without infinities, 111....
-  localparam [FRAC-1:0] QUIET = INFINITY != 0 ? {1'b1, {FRAC - 1{1'b0}}} : {FRAC{1'b1}};
+  localparam [FRAC-1:0] QUIET = INFINITIES != 0 ? {1'b1, {FRAC - 1{1'b0}}} : {FRAC{1'b1}};
 
   reg over_reg;
   reg [EXP+FRAC:0] y_reg;

@@ -2,21 +2,21 @@
 //
 // Cycles, counted from max (which is cycle 1 of agg_window_align):
 //   0  max                         the largest exponent field
-//   1  special                     max is that of infinities and NaNs (INFINITY = 0: 0)
+//   1  special                     max is that of infinities and NaNs (INFINITIES = 0: 0)
 //   2  top, negative               for every operand, from its agg_window_align
 //   4  nonfinite                   an operand is infinite or NaN
-//      nan                         infinities of both signs; INFINITY = 0: an operand is NaN
+//      nan                         infinities of both signs; INFINITIES = 0: an operand is NaN
 //      minus                       an operand that is infinite (or NaN) has sign 1
 //      all_negative                every operand has sign 1
 //
-// Not done here: with INFINITY = 1, a NaN operand does not set nan but makes the sum of aligned
+// Not done here: with INFINITIES = 1, a NaN operand does not set nan but makes the sum of aligned
 // magnitudes nonzero (agg_window_align, agg_window_round).
 
 `default_nettype none
 
 module agg_window_special #(
-    parameter integer EXP      = 8,  // bits of the exponent
-    parameter integer INFINITY = 1,  // 0: all ones is a NaN, and there are no infinities (fp8e4m3)
+    parameter integer EXP = 8,  // bits of the exponent
+    parameter integer INFINITIES = 1,  // 0: all ones is a NaN, no infinities (fp8e4m3)
     parameter integer OPERANDS = 8
 ) (
     input  wire                clk,
@@ -48,14 +48,14 @@ module agg_window_special #(
   reg all_negative4_reg;
 
   always @(posedge clk) begin
-    special1_reg      <= INFINITY != 0 && &max;
+    special1_reg      <= INFINITIES != 0 && &max;
     special2_reg      <= special1_reg;
-    special3_reg      <= INFINITY != 0 ? special2_reg : |top;
+    special3_reg      <= INFINITIES != 0 ? special2_reg : |top;
     plus3_reg         <= |(top & ~negative);
     minus3_reg        <= |(top & negative);
     all_negative3_reg <= &negative;
     nonfinite4_reg    <= special3_reg;
-    nan4_reg          <= INFINITY != 0 ? plus3_reg && minus3_reg : special3_reg;
+    nan4_reg          <= INFINITIES != 0 ? plus3_reg && minus3_reg : special3_reg;
     minus4_reg        <= minus3_reg;
     all_negative4_reg <= all_negative3_reg;
   end

@@ -87,36 +87,45 @@ func (c cardFolder) view() ([]waveGroup, error) {
 	top := "TOP." + topName
 	core := top + ".u_core"
 	var groups []waveGroup
-	add := func(group, path, module string, names ...string) {
+	add := func(group string, signals ...waveSignal) {
 		if len(groups) == 0 || groups[len(groups)-1].name != group {
 			groups = append(groups, waveGroup{name: group})
 		}
 		g := &groups[len(groups)-1]
+		g.signals = append(g.signals, signals...)
+	}
+	in := func(group, path, module string, names ...string) {
 		for _, name := range names {
 			if bits := declared[module][name]; bits > 0 {
-				g.signals = append(g.signals, waveSignal{path + "." + name, bits})
+				add(group, waveSignal{path + "." + name, bits})
 			}
 		}
 	}
-	inTop := func(group string, names ...string) { add(group, top, topName, names...) }
-	inCore := func(group string, names ...string) { add(group, core, c.Prefix+"_core", names...) }
+	inTop := func(group string, names ...string) { in(group, top, topName, names...) }
+	inCore := func(group string, names ...string) { in(group, core, c.Prefix+"_core", names...) }
 
 	inTop("clock_and_reset", "clk", "rst", "link_up")
 	inTop("link_in", stream("link_rx", "tvalid", "tready", "tdata", "tkeep")...)
-	for p := range c.Constants["PORTS"] {
-		inCore(fmt.Sprintf("port_%d_in", p), stream(fmt.Sprintf("s_axis_p%d", p), streamSignals...)...)
+	ports := c.Constants["PORTS"]
+	for p := range ports {
+		// The widths of a leaf's ports depend on parameters; the core has the ports of all inputs.
+		for _, name := range stream("s_axis", streamSignals...) {
+			if bits := declared[c.Prefix+"_core"][name] / int(ports); bits > 0 {
+				add(fmt.Sprintf("port_%d_in", p), waveSignal{fmt.Sprintf("%s.g_port[%d].u_ingress.%s", core, p, name), bits})
+			}
+		}
 	}
-	inCore("commits", "commit_ports", "commit_port", "commit_rank", "commit_vid", "slot", "commit_store", "commit_refuse", "commit_code", "turn_over", "complete")
+	inCore("commits", "judged", "e_port", "e_rank", "e_vid", "e_slot", "store", "refused", "refused_code", "turn_over", "complete")
 	inCore("slots_read", "rd_en", "rd_slot", "rd_beat", "beat_strobe", "reduced", "sum_slot")
-	inCore("result_cache", "cache_wr_en", "cache_wr_slot", "cache_wr_beat", "sum", "result_valid", "result_slot", "result_receivers", "result_replay", "result_take")
+	inCore("result_cache", "cache_wr_en", "cache_wr_slot", "cache_wr_beat", "sum", "pick_ready", "pick_valid", "pick_slot", "pick_receivers", "pick_replay")
 	inCore("results_out", stream("m_axis", streamSignals...)...)
 	inTop("link_out", stream("link_tx", "tvalid", "tready", "tdata", "tkeep")...)
 	for l := range c.Constants["LANES"] {
-		lane := fmt.Sprintf("%s.u_lane_%d", core, l)
-		for p := range c.Constants["PORTS"] {
-			add(fmt.Sprintf("lane_%d", l), lane, c.Prefix+"_lane", fmt.Sprintf("x_p%d", p))
+		group, lane := fmt.Sprintf("lane_%d", l), fmt.Sprintf("%s.g_lane[%d].u_lane", core, l)
+		for p := range ports {
+			in(group, lane, c.Prefix+"_lane", fmt.Sprintf("x_p%d", p))
 		}
-		add(fmt.Sprintf("lane_%d", l), lane, c.Prefix+"_lane", "y")
+		in(group, lane, c.Prefix+"_lane", "y")
 	}
 	return groups, nil
 }

@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "card.h"
 #include "packet.h"
+#include "registers.h"
 
 // Access to bytes [at, at+n) of pins of any width, lowest byte first. Verilator represents up to 64
 // bits as an integer, and more as words of 32 bits.
@@ -44,7 +45,6 @@ class Host {
         top.rst = 1;
         top.link_up = 0;
         for (auto &p : pins) p.s_tvalid = p.m_tready = 0;
-        top.s_reg_valid = top.m_reg_ready = 0;
         for (int i = 0; i < 16; i++) tick();
         top.rst = 0;
         top.link_up = 1;
@@ -56,7 +56,7 @@ class Host {
     // never sent.
     void send(const Packet &p, int port, Damage damage = Damage::NONE) {
         if (p.kind == READ || p.kind == WRITE) {
-            registers.push_back(p);
+            registers.send(p);
         } else if (damage != Damage::HEADER) {
             add_beats(p, out[size_t(port)], damage == Damage::PAYLOAD);
         }
@@ -73,7 +73,7 @@ class Host {
         for (auto &packet : in) {
             if (packet.kind) return true;
         }
-        return !registers.empty() || !asked.empty() || !received.empty();
+        return registers.busy() || !received.empty();
     }
 
     // Takes the next packet from the card, if there is one.
@@ -87,25 +87,16 @@ class Host {
     // Runs one clock cycle.
     void tick() {
         for (int i = 0; i < PORTS; i++) offer(i);
-        top.s_reg_valid = !registers.empty();
-        if (!registers.empty()) {
-            top.s_reg_write = registers.front().kind == WRITE;
-            top.s_reg_addr = registers.front().vid;
-            top.s_reg_wdata = registers.front().mask;
-        }
-        top.m_reg_ready = random() % 4 != 0;
+        registers.offer(random);
         top.clk = 0;
         top.eval();
         for (int i = 0; i < PORTS; i++) move(i);
-        if (top.m_reg_valid && top.m_reg_ready) take_reply();
-        if (top.s_reg_valid && top.s_reg_ready) {
-            asked.push_back(registers.front());
-            registers.pop_front();
-        }
+        registers.move(received);
         top.clk = 1;
         top.eval();
         for (int i : taken) pins[size_t(i)].s_tvalid = 0;
         taken.clear();
+        registers.settle();
         cycles++;
     }
 
@@ -184,26 +175,14 @@ class Host {
         }
     }
 
-    void take_reply() {
-        check(!asked.empty(), "a reply answers an access");
-        Packet p;
-        p.kind = REPLY;
-        p.vid = asked.front().vid;
-        p.length = asked.front().length;
-        p.code = top.m_reg_code;
-        p.mask = top.m_reg_value;
-        asked.pop_front();
-        received.push_back(p);
-    }
-
     std::mt19937_64 &random;
     VerilatedContext context;
     Vcard top{&context};
+    RegisterPort registers{top};
     std::vector<Pins> pins;
     std::vector<std::deque<Beat>> out;   // beats to send, by port
     std::vector<Packet> in;              // packet being received, by port; kind 0: none
     std::vector<int> taken;              // ports whose beat was accepted in this cycle
-    std::deque<Packet> registers, asked; // accesses to make, and accesses without a reply yet
     std::deque<Packet> received;
 };
 

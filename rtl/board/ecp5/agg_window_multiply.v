@@ -1,7 +1,7 @@
 // agg_window_multiply for Lattice ECP5: the same module as one multiplier block and its registers.
 //
 // Yosys maps a multiplication to a block but leaves the registers outside, which halves its speed.
-// rtl/sum/agg_window_multiply.v documents the function.
+// The portable module of this name documents the function.
 
 `default_nettype none
 

@@ -96,8 +96,8 @@ var Tools = []Tool{
 	{"verible-format", 64, veribleFormat},
 }
 
-// Check runs every tool on the cards and returns all findings, joined, or nil. A missing tool is
-// an error, too.
+// Check runs every tool on the cards, checks their names, and returns all findings, joined, or nil.
+// A missing tool is an error, too.
 func Check(ctx context.Context, cards ...Card) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -120,7 +120,7 @@ func Check(ctx context.Context, cards ...Card) error {
 		}
 	}
 	wg.Wait()
-	return errors.Join(findings...)
+	return errors.Join(append(findings, Names(ctx, cards...))...)
 }
 
 // Run runs one tool on the cards. The error holds the tool's output.

@@ -113,6 +113,9 @@ func TestBoards(t *testing.T) {
 		card.Files = append(slices.Clone(card.Files), filepath.Join("testdata", "board_cells.v"))
 		whole = append(whole, card)
 	}
+	if err := Names(t.Context(), written...); err != nil {
+		t.Error(err)
+	}
 	for _, tool := range Tools {
 		cards := whole
 		if strings.HasPrefix(tool.Name, "verible") {
@@ -126,6 +129,76 @@ func TestBoards(t *testing.T) {
 	}
 }
 
+// TestStrippedCards: cards without properties differ from others only in what a preprocessor without
+// FORMAL drops, and pass the lints.
+func TestStrippedCards(t *testing.T) {
+	hwgen := buildGenerator(t)
+	var cards []Card
+	for name, flags := range map[string][]string{
+		"stripped_exact": {"-lanes", "2", "-workers", "3", "-sum", "exact", "-jobs", "2", "-shell", "none"},
+		"stripped_board": {"-board", "ulx3s", "-lanes", "1", "-workers", "2", "-chunk", "4", "-window", "1"},
+	} {
+		whole := generate(t, hwgen, name+"_whole", flags...)
+		dir := generate(t, hwgen, name, append(flags, "-strip-formal")...)
+		files, err := filepath.Glob(filepath.Join(dir, "*.v"))
+		board, err2 := filepath.Glob(filepath.Join(dir, "board", "*.v"))
+		if err != nil || err2 != nil || len(files) == 0 {
+			t.Fatalf("no Verilog in %s", dir)
+		}
+		dropped := 0
+		for _, file := range append(files, board...) {
+			path, _ := filepath.Rel(dir, file)
+			stripped, full := readText(t, file), readText(t, filepath.Join(whole, path))
+			if strings.Contains(stripped, "`ifdef FORMAL") {
+				t.Errorf("%s has properties", file)
+			}
+			dropped += strings.Count(full, "\n") - strings.Count(stripped, "\n")
+			if preprocessed(t, whole, file) != preprocessed(t, whole, filepath.Join(whole, path)) {
+				t.Errorf("%s differs from the file with properties", file)
+			}
+		}
+		if dropped < 1000 {
+			t.Errorf("%s lacks only %d lines of properties", dir, dropped)
+		}
+		card, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cards = append(cards, card)
+	}
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// preprocessed returns the lines of a file after Icarus's preprocessor, without blank lines and
+// without the command that made the file.
+func preprocessed(t *testing.T, headers, file string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.v")
+	command(t, "iverilog", "-g2005", "-E", "-I", headers, "-o", out, file)
+	var lines []string
+	_, text, found := strings.Cut(readText(t, out), "`default_nettype none")
+	if !found {
+		t.Fatalf("%s has no `default_nettype none", file)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "`line") && strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
 // command runs a command and fails the test if the command fails.
 func command(t *testing.T, name string, args ...string) {
 	t.Helper()
@@ -134,9 +207,23 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestLeavesAreFormatted checks the style of all of rtl/, including leaves that no golden uses.
+// TestNames: a parameter was once named INFINITY, and a wire far. Names in comments and strings, and
+// keywords of both languages, are no finding.
+func TestNames(t *testing.T) {
+	card := Card{Dir: "testdata", Files: []string{filepath.Join("testdata", "names.v")}}
+	err := Names(t.Context(), card)
+	if err == nil || !strings.HasSuffix(err.Error(), ": EOF INFINITY NAN far new this") {
+		t.Errorf("found %v", err)
+	}
+	card.Files = []string{filepath.Join("testdata", "good.v")}
+	if err := Names(t.Context(), card); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeaves checks the style and the names of all of rtl/, including leaves that no golden uses.
 // The goldens cover the other checks.
-func TestLeavesAreFormatted(t *testing.T) {
+func TestLeaves(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "*.v"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no leaves in rtl: %v", err)
@@ -147,6 +234,9 @@ func TestLeavesAreFormatted(t *testing.T) {
 	}
 	files = append(files, vendor...)
 	leaves := []Card{{Dir: filepath.Join(root, "rtl"), Files: files}}
+	if err := Names(t.Context(), leaves...); err != nil {
+		t.Error(err)
+	}
 	for _, name := range []string{"verible-lint", "verible-format"} {
 		i := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == name })
 		if err := Tools[i].Run(context.Background(), leaves); err != nil {

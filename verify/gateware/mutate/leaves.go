@@ -23,6 +23,9 @@ var breaks = []string{
 	"test_bridge.py::test_agg_link_break_of_links",
 }
 
+// A card whose registers are behind AXI4-Lite.
+var axil = []string{"test_axil.py::test_top_axil[two_jobs]"}
+
 // The complete chain between a bridge's pins and a card.
 var bridge = []string{"test_bridge.py::test_bridge_chain[4]"}
 
@@ -44,8 +47,11 @@ var (
 var campaignLeaves = []leaf{
 	{"agg_ingress", "ingress", []string{"test_core_ingress.py::test_agg_ingress"}, bare},
 	{"agg_jobs", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
-	{"agg_registers", "", []string{"test_core_registers.py::test_agg_registers"}, bare},
+	{"agg_job_checks", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
+	{"agg_job_places", "jobs", []string{"test_core_registers.py::test_agg_jobs"}, bare},
+	{"agg_registers", "registers", []string{"test_core_registers.py::test_agg_registers"}, bare},
 	{"agg_slots", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
+	{"agg_replies", "slots", []string{"test_core_slots.py::test_agg_slots"}, late},
 	{"agg_egress", "egress", []string{"test_core_out.py::test_agg_egress"}, bare},
 	{"agg_reader", "reader", []string{"test_core_sum.py::test_agg_reader"}, bare},
 	{"agg_writer", "writer", []string{"test_core_sum.py::test_agg_writer"}, bare},
@@ -54,7 +60,7 @@ var campaignLeaves = []leaf{
 	{"agg_port_queue", "port_queue", []string{"test_core_out.py::test_agg_port_queue"}, bare},
 	{"agg_turns", "turns", []string{"test_core_out.py::test_agg_turns"}, bare},
 	{"agg_arbiter", "arbiter", []string{"test_core_ingress.py::test_agg_arbiter"}, bare},
-	{"agg_commit", "commit", []string{"test_core_ingress.py::test_agg_commit"}, bare},
+	{"agg_commit", "commit", []string{"test_core_commit.py::test_agg_commit"}, bare},
 	{"agg_ranks", "ranks", []string{"test_core_registers.py::test_agg_ranks"}, bare},
 	{"agg_slot_fifo", "slot_fifo", []string{"test_core_sum.py::test_agg_slot_fifo"}, bare},
 	{"agg_deadlines", "deadlines", []string{"test_core_deadlines.py::test_agg_deadlines"}, late},
@@ -74,6 +80,7 @@ var campaignLeaves = []leaf{
 	{"agg_crc16", "", []string{"test_link_leaves.py::test_agg_crc16"}, link}, // the proof contains two instances of it
 	{"agg_route", "", []string{"test_link_leaves.py::test_agg_route"}, link},
 	{"agg_register_link", "", []string{"test_link_leaves.py::test_agg_register_link"}, link},
+	{"agg_axil", "axil", []string{"test_axil.py::test_agg_axil"}, axil},
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
 	{"agg_fifo_bus", "fifo_bus", []string{"test_bridge.py::test_agg_fifo_bus[8]"}, bridge},
 	{"agg_link_break", "link_break", breaks, bridge},

@@ -29,7 +29,7 @@ module decided #(
     input wire signed [7:0] off  // excess of the real sum, in half units of the sticky place
 );
 
-  localparam integer INFINITY = 1;
+  localparam integer INFINITIES = 1;
   `include "plain_float.svh"
 
   wire inverted, zero, rest, over, undecided, due;
@@ -85,7 +85,7 @@ module decided #(
   agg_window_round #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .GROWTH(GROWTH),
       .KEEP(KEEP)
   ) rounder (
@@ -167,7 +167,7 @@ module decided #(
   plain_rounding #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .SUM(LONG),
       .FINER(FINER)
   ) rounding (

@@ -5,10 +5,10 @@
 `default_nettype none
 
 module fp_max #(
-    parameter integer EXP      = 8,
-    parameter integer FRAC     = 23,
-    parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 2
+    parameter integer EXP        = 8,
+    parameter integer FRAC       = 23,
+    parameter integer INFINITIES = 1,
+    parameter integer LATENCY    = 2
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -21,9 +21,9 @@ module fp_max #(
   wire due;
 
   agg_fp_max #(
-      .EXP     (EXP),
-      .FRAC    (FRAC),
-      .INFINITY(INFINITY)
+      .EXP       (EXP),
+      .FRAC      (FRAC),
+      .INFINITIES(INFINITIES)
   ) node (
       .clk(clk),
       .a  (a),
@@ -32,9 +32,9 @@ module fp_max #(
   );
 
   agg_fp_max #(
-      .EXP     (EXP),
-      .FRAC    (FRAC),
-      .INFINITY(INFINITY)
+      .EXP       (EXP),
+      .FRAC      (FRAC),
+      .INFINITIES(INFINITIES)
   ) mirror (
       .clk(clk),
       .a  (b),
@@ -53,14 +53,14 @@ module fp_max #(
   );
 
   function automatic is_nan(input logic [SIGN:0] x);
-    is_nan = INFINITY ? x[SIGN-1:0] > {{EXP{1'b1}}, {FRAC{1'b0}}} : &x[SIGN-1:0];
+    is_nan = INFINITIES ? x[SIGN-1:0] > {{EXP{1'b1}}, {FRAC{1'b0}}} : &x[SIGN-1:0];
   endfunction
 
   function automatic [SIGN:0] key(input logic [SIGN:0] x);
     key = x[SIGN] ? ~x : {1'b1, x[SIGN-1:0]};
   endfunction
 
-  localparam [SIGN:0] NAN = INFINITY ?
+  localparam [SIGN:0] NAN = INFINITIES ?
       {1'b0, {EXP{1'b1}}, 1'b1, {FRAC - 1{1'b0}}} : {1'b0, {SIGN{1'b1}}};
 
   always @* begin

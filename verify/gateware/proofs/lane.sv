@@ -5,10 +5,10 @@
 `default_nettype none
 
 module lane #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 0,
-    parameter integer FUSED    = 1
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 0,
+    parameter integer FUSED      = 1
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -68,7 +68,7 @@ module lane #(
   plain_rounding #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .SUM(SUM),
       .FINER(4)
   ) rounding (

@@ -4,10 +4,10 @@
 `default_nettype none
 
 module marks #(
-    parameter integer EXP      = 8,
-    parameter integer FRAC     = 23,
-    parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 1
+    parameter integer EXP        = 8,
+    parameter integer FRAC       = 23,
+    parameter integer INFINITIES = 1,
+    parameter integer LATENCY    = 1
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -23,7 +23,7 @@ module marks #(
   agg_fp_canon #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) canon (
       .clk(clk),
       .a  (a),
@@ -34,7 +34,7 @@ module marks #(
       .LANES(2),
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) marker (
       .beat({b, a}),
       .nonfinite(nonfinite)

@@ -4,10 +4,10 @@
 `default_nettype none
 
 module node_laws #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 14
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 1,
+    parameter integer LATENCY    = 14
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -22,7 +22,7 @@ module node_laws #(
   agg_fp_add #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) node (
       .clk(clk),
       .a  (a),
@@ -33,7 +33,7 @@ module node_laws #(
   agg_fp_add #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) other (
       .clk(clk),
       .a  (b),
@@ -68,7 +68,7 @@ module node_laws #(
       // A NaN operand, or infinities of opposite signs, give the canonical NaN. Nothing else does,
       // except overflow in a format without infinities.
       if (nan) assert (y == NAN);
-      if (is_nan(y)) assert (y == NAN && (nan || (!INFINITY && !opposite_signs)));
+      if (is_nan(y)) assert (y == NAN && (nan || (!INFINITIES && !opposite_signs)));
 
       if (!nan) begin
         // An infinity plus a number is that infinity. Otherwise only overflow gives one.

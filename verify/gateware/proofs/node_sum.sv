@@ -19,7 +19,7 @@ module node_sum #(
     input wire [EXP+FRAC:0] b
 );
 
-  localparam integer INFINITY = 1;
+  localparam integer INFINITIES = 1;
   `include "plain_float.svh"
 
   wire [SIGN:0] y, a0, b0;
@@ -28,7 +28,7 @@ module node_sum #(
   agg_fp_add #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) node (
       .clk(clk),
       .a  (a),

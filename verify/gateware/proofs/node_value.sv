@@ -4,10 +4,10 @@
 `default_nettype none
 
 module node_value #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 1,
-    parameter integer LATENCY  = 14
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 1,
+    parameter integer LATENCY    = 14
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a,
@@ -22,7 +22,7 @@ module node_value #(
   agg_fp_add #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) node (
       .clk(clk),
       .a  (a),
@@ -57,7 +57,7 @@ module node_value #(
   plain_rounding #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .SUM(MAG + 2)
   ) rounding (
       .sum(sum),

@@ -3,9 +3,9 @@
 `default_nettype none
 
 module plain_number #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 1
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 1
 ) (
     input  wire [                 EXP+FRAC:0] x,
     output wire                               nan,

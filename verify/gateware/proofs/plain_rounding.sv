@@ -8,11 +8,11 @@
 `default_nettype none
 
 module plain_rounding #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 1,
-    parameter integer SUM      = (1 << EXP) + FRAC + 1,  // bits in the sum
-    parameter integer FINER    = 0
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 1,
+    parameter integer SUM        = (1 << EXP) + FRAC + 1,  // bits in the sum
+    parameter integer FINER      = 0
 ) (
     input  wire signed [   SUM-1:0] sum,
     input  wire                     zero_sign,
@@ -26,7 +26,7 @@ module plain_rounding #(
   `include "plain_float.svh"
 
   // The first pattern beyond the finite numbers; as a magnitude, the result of overflow.
-  localparam [SIGN-1:0] BEYOND = {{EXP{1'b1}}, {FRAC{!INFINITY}}};
+  localparam [SIGN-1:0] BEYOND = {{EXP{1'b1}}, {FRAC{!INFINITIES}}};
   localparam [SIGN-1:0] LARGEST = BEYOND - 1'b1;
 
   wire [SIGN-1:0] pattern = y[SIGN-1:0];
@@ -47,7 +47,7 @@ module plain_rounding #(
   wire nearest = half_down <= twice && twice <= half_up && !(tie && y[0]);
   wire sign = sum == 0 ? zero_sign : sum < 0;
 
-  assign right = overflows ? y == {INFINITY && sign, BEYOND} :
+  assign right = overflows ? y == {INFINITIES && sign, BEYOND} :
       pattern < BEYOND && nearest && y[SIGN] == sign;
 
 endmodule

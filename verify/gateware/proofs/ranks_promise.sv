@@ -18,28 +18,22 @@ module agg_ranks #(
     output wire                done,
 
     output wire [  PORTS*JOBS-1:0] member,
-    output wire [8*PORTS*JOBS-1:0] rank_of_port,
-    output wire [  PORTS*JOBS-1:0] ranks
+    output wire [8*PORTS*JOBS-1:0] rank_of_port
 );
 
-  (* anyseq *)reg any_done;
+  (* anyseq *) reg any_done;
   reg walks_reg;
-  reg [PORTS*JOBS-1:0] member_reg, ranks_reg;
+  reg [PORTS*JOBS-1:0] member_reg;
   reg [8*PORTS*JOBS-1:0] map_reg;
   reg [8*PORTS-1:0] map;
-  reg [PORTS-1:0] bits;
   reg [7:0] next;
   integer p;
 
   always @* begin
     next = 0;
-    bits = 0;
     for (p = 0; p < PORTS; p = p + 1) begin
       map[8*p+:8] = next;
-      if (ports[p]) begin
-        bits = bits << 1 | 1'b1;
-        next = next + 1;
-      end
+      if (ports[p]) next = next + 1;
     end
   end
 
@@ -47,19 +41,16 @@ module agg_ranks #(
     walks_reg <= !rst && (start || (walks_reg && !done));
     if (start) begin
       member_reg[PORTS*job+:PORTS]  <= ports;
-      ranks_reg[PORTS*job+:PORTS]   <= bits;
       map_reg[8*PORTS*job+:8*PORTS] <= map;
     end
     if (rst) begin
       member_reg <= {PORTS * JOBS{1'b1}};
-      ranks_reg  <= {PORTS * JOBS{1'b1}};
     end
   end
 
   assign done         = walks_reg && any_done;
   assign member       = member_reg;
   assign rank_of_port = map_reg;
-  assign ranks        = ranks_reg;
 
 endmodule
 

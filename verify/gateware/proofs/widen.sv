@@ -4,12 +4,12 @@
 `default_nettype none
 
 module widen #(
-    parameter integer EXP      = 5,
-    parameter integer FRAC     = 10,
-    parameter integer INFINITY = 1,
-    parameter integer TO_EXP   = 8,
-    parameter integer TO_FRAC  = 23,
-    parameter integer LATENCY  = 2
+    parameter integer EXP        = 5,
+    parameter integer FRAC       = 10,
+    parameter integer INFINITIES = 1,
+    parameter integer TO_EXP     = 8,
+    parameter integer TO_FRAC    = 23,
+    parameter integer LATENCY    = 2
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] a
@@ -22,7 +22,7 @@ module widen #(
   agg_fp_widen #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .TO_EXP(TO_EXP),
       .TO_FRAC(TO_FRAC)
   ) widener (
@@ -48,7 +48,7 @@ module widen #(
   plain_number #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY)
+      .INFINITIES(INFINITIES)
   ) from (
       .x(a0),
       .nan(a_nan),

@@ -5,12 +5,12 @@
 `default_nettype none
 
 module window_align #(
-    parameter integer EXP      = 4,
-    parameter integer FRAC     = 3,
-    parameter integer INFINITY = 1,
-    parameter integer WINDOW   = 11,
-    parameter integer MARK     = 1,
-    parameter integer DSP      = 0
+    parameter integer EXP        = 4,
+    parameter integer FRAC       = 3,
+    parameter integer INFINITIES = 1,
+    parameter integer WINDOW     = 11,
+    parameter integer MARK       = 1,
+    parameter integer DSP        = 0
 ) (
     input wire              clk,
     input wire [EXP+FRAC:0] x,
@@ -25,7 +25,7 @@ module window_align #(
   agg_window_align #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .WINDOW(WINDOW),
       .MARK(MARK),
       .DSP(DSP)
@@ -82,12 +82,12 @@ module window_align #(
   wire [WINDOW-1:0] exact = {field != 0, x0[FRAC-1:0], {WINDOW - FRAC - 1{1'b0}}};
 
   // The preconditions in the leaf's header, which its neighbours guarantee.
-  wire asked = max0 >= exponent && special0 == (INFINITY && &max0);
+  wire asked = max0 >= exponent && special0 == (INFINITIES && &max0);
 
   always @* begin
     if (signs_due && asked) begin
       assert (negative == x0[SIGN]);
-      assert (top == (INFINITY ? &field : is_nan(x0)));
+      assert (top == (INFINITIES ? &field : is_nan(x0)));
     end
 
     if (due && asked) begin

@@ -6,7 +6,7 @@
 module window_round #(
     parameter integer EXP = 4,
     parameter integer FRAC = 3,
-    parameter integer INFINITY = 1,
+    parameter integer INFINITIES = 1,
     parameter integer WIDTH = 10,  // bits in the sum
     parameter integer GROWTH = 2,
     parameter integer BITS = 32,
@@ -54,7 +54,7 @@ module window_round #(
   agg_window_round #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .GROWTH(GROWTH),
       .KEEP(KEEP)
   ) rounder (
@@ -127,7 +127,7 @@ module window_round #(
   plain_rounding #(
       .EXP(EXP),
       .FRAC(FRAC),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .SUM(LONG),
       .FINER(FINER)
   ) rounding (
@@ -140,7 +140,7 @@ module window_round #(
       .tie(tie)
   );
 
-  wire number = !nonfinite0 && !nan0 && exponent0 != 0 && !(INFINITY && &exponent0);
+  wire number = !nonfinite0 && !nan0 && exponent0 != 0 && !(INFINITIES && &exponent0);
 
   always @* begin
     if (due && number) begin
@@ -156,8 +156,8 @@ module window_round #(
 
     if (due && nonfinite0) begin
       assert (!over);
-      if (nan0 || (INFINITY && sum0 != 0)) assert (y == NAN);
-      if (INFINITY && !nan0 && sum0 == 0) assert (is_infinite(y) && y[SIGN] == minus0);
+      if (nan0 || (INFINITIES && sum0 != 0)) assert (y == NAN);
+      if (INFINITIES && !nan0 && sum0 == 0) assert (is_infinite(y) && y[SIGN] == minus0);
     end
   end
 

@@ -4,9 +4,9 @@
 `default_nettype none
 
 module window_special #(
-    parameter integer EXP      = 8,
-    parameter integer INFINITY = 1,
-    parameter integer OPERANDS = 4
+    parameter integer EXP        = 8,
+    parameter integer INFINITIES = 1,
+    parameter integer OPERANDS   = 4
 ) (
     input wire                clk,
     input wire [     EXP-1:0] max,
@@ -17,7 +17,7 @@ module window_special #(
   wire special, nonfinite, nan, minus, all_negative;
   agg_window_special #(
       .EXP(EXP),
-      .INFINITY(INFINITY),
+      .INFINITIES(INFINITIES),
       .OPERANDS(OPERANDS)
   ) specials (
       .clk(clk),
@@ -60,17 +60,17 @@ module window_special #(
   wire some = top0 != 0;
 
   always @* begin
-    if (special_due) assert (special == (INFINITY && &max0));
+    if (special_due) assert (special == (INFINITIES && &max0));
 
-    if (due && (!INFINITY || some == &max0)) begin
+    if (due && (!INFINITIES || some == &max0)) begin
       assert (nonfinite == some);
-      if (INFINITY)
+      if (INFINITIES)
         assert (nan == ((top0 & negative0) != 0 && (top0 & ~negative0) != 0));
         else assert (nan == some);
       if (some && !nan) assert (minus == ((top0 & negative0) != 0));
       if (!some) assert (all_negative == &negative0);
 
-      cover (INFINITY && nan);
+      cover (INFINITIES && nan);
       cover (nonfinite && minus && !nan && !all_negative);
       cover (all_negative && !nonfinite);
     end

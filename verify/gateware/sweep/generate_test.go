@@ -118,13 +118,14 @@ func TestPairwiseLint(t *testing.T) {
 	for _, row := range pairwise([]int{len(lintLanes), len(lintWorkers), len(lintShells), len(lintWindows), len(lintBeats), 2, len(lintJobs)}) {
 		shell := lintShells[row[2]]
 		s := shape{
-			lanes:   lintLanes[row[0]],
-			workers: lintWorkers[row[1]],
-			shell:   shell.name,
-			link:    shell.link,
-			window:  lintWindows[row[3]],
-			chunk:   lintBeats[row[4]] * lintLanes[row[0]],
-			atOnce:  lintJobs[row[6]],
+			lanes:     lintLanes[row[0]],
+			workers:   lintWorkers[row[1]],
+			shell:     shell.name,
+			registers: shell.registers,
+			link:      shell.link,
+			window:    lintWindows[row[3]],
+			chunk:     lintBeats[row[4]] * lintLanes[row[0]],
+			atOnce:    lintJobs[row[6]],
 		}
 		if row[5] == 1 {
 			s.bundle, s.prefix = true, "ring0"
@@ -149,9 +150,9 @@ var (
 	lintLanes   = []int{1, 4, 16}
 	lintWorkers = []int{1, 2, 5, 16}
 	lintShells  = []struct {
-		name string
-		link int
-	}{{"none", 0}, {"stream", 8}, {"stream", 32}, {"stream", 64}}
+		name, registers string
+		link            int
+	}{{"none", "axil", 0}, {"none", "bus", 0}, {"stream", "", 8}, {"stream", "", 32}, {"stream", "", 64}}
 	lintWindows = []int{1, 16}
 	lintBeats   = []int{1, 3, 8}
 	lintJobs    = []int{1, 2, 16}

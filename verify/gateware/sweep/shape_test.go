@@ -48,6 +48,7 @@ type shape struct {
 	chunk, window  int
 	atOnce         int // jobs
 	shell          string
+	registers      string // the port of shell none
 	link           int
 	prefix         string
 	bundle         bool
@@ -101,6 +102,9 @@ func (s shape) String() string {
 	if s.shell != "" {
 		name += "_" + s.shell
 	}
+	if s.registers != "" {
+		name += "_" + s.registers
+	}
 	if s.link != 0 {
 		name += fmt.Sprintf("_link%d", s.link)
 	}
@@ -135,6 +139,7 @@ func (s shape) flags() []string {
 		}
 	}
 	name("-shell", s.shell)
+	name("-registers", s.registers)
 	name("-prefix", s.prefix)
 	name("-format", s.format)
 	name("-result", s.result)

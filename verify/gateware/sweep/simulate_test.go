@@ -40,6 +40,16 @@ var simulated = []struct {
 	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
 
+	// Long windows: beside a short one, and the longest.
+	{shape{lanes: 2, workers: 3, chunk: 8, window: 128, link: 64, atOnce: 2}, []driver.JobConfig{
+		{FirstVID: math.MaxUint32 - 99, Window: 128},
+		{Ports: []int{0, 2}, Window: 2},
+	}},
+	{shape{lanes: 1, workers: 2, chunk: 4, window: 1024, link: 64}, []driver.JobConfig{
+		{FirstVID: math.MaxUint32 - 999, Window: 1024},
+		{Window: 4},
+	}},
+
 	// Formats and sums, with beats of one byte, results four times as wide as the operands, and
 	// links of several widths.
 	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
@@ -165,12 +175,13 @@ func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
 	return inputs
 }
 
-// TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells.
+// TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells and both
+// register ports.
 func TestEmittedSelfTest(t *testing.T) {
 	for _, s := range []shape{
 		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},
 		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
-		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
+		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", registers: "bus", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
 		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
 		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},

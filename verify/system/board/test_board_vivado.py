@@ -23,6 +23,19 @@ MET = {
     ("max", "registers", "outputs"): (0.7, 3.0),
     ("min", "registers", "outputs"): (3.0, 3.0),
 }
+# Modules where signals change clocks: module, path, its clock and the other one. Those of a FIFO are the reader's and the
+# writer's.
+CELLS = """
+  agg_sync u_cross/u_acknowledged fifo_clk clk
+  agg_sync u_cross/u_asked clk fifo_clk
+  agg_async_fifo u_cross/u_rx clk fifo_clk
+  agg_sync u_cross/u_rx/u_rd_seen fifo_clk clk
+  agg_sync u_cross/u_rx/u_wr_seen clk fifo_clk
+  agg_async_fifo u_cross/u_tx fifo_clk clk
+  agg_sync u_cross/u_tx/u_rd_seen clk fifo_clk
+  agg_sync u_cross/u_tx/u_wr_seen fifo_clk clk
+  agg_board_reset u_reset clk fifo_clk
+"""
 STEPS = "read_verilog read_xdc synth_design opt_design place_design phys_opt_design route_design write_bitstream".split()
 
 
@@ -41,6 +54,7 @@ def board(tmp_path, monkeypatch):
     dividers = {name: int(n) for name, n in re.findall(r"\.(INPUT|FEEDBACK|PRIMARY)\s*\((\d+)\)", top)}
     period = 10.0 * dividers["INPUT"] / dividers["FEEDBACK"] * dividers["PRIMARY"]
     monkeypatch.setenv("PINS", f"u_pll/u_pll/CLKOUT0 {period}")
+    monkeypatch.setenv("CELLS", CELLS)
     paths(monkeypatch, MET)
     return card / "board"
 
@@ -73,6 +87,34 @@ def test_builds_a_bitstream(board):
     assert {"timing.rpt", "utilization.rpt", "io.rpt", "cdc.rpt"} <= built(board)
     assert "new.bit" not in built(board)
     assert "synthesis" not in make(board).stdout  # nothing is made twice
+
+
+def crossings(board, module, path=""):
+    """Returns modules and paths of the instances below a module that have a script."""
+    source = board / f"{module}.v"
+    if not source.exists():
+        return
+    for kind, name in re.findall(r"^  (\w+) (?:#\([^;]*\) )?(\w+) \($", source.read_text(), re.MULTILINE):
+        if (board / f"{kind}.tcl").exists():
+            yield f"{kind} {path}{name}"
+        yield from crossings(board, kind, f"{path}{name}/")
+
+
+def test_limits_the_crossings(board):
+    known = [" ".join(line.split()[:2]) for line in CELLS.strip().splitlines()]
+    assert sorted(known) == sorted(crossings(board, "board_top"))
+    assert make(board).returncode == 0
+    limits = set((board / "build" / "limits").read_text().splitlines())
+    said = lambda *words: " ".join("{%s}" % word if "[" in word else word for word in (*words, "16.666"))
+    assert limits == {
+        said("delay", other, f"{path}/{register}[*]")
+        for module, path, own, other in map(str.split, CELLS.strip().splitlines())
+        for register in {"agg_sync": ["first_reg_reg"], "agg_async_fifo": ["m_tdata_reg_reg"], "agg_board_reset": ["run_reg_reg"]}[module]
+    } | {said("delay", "clk", "u_reset/phy_run_reg_reg[*]")} | {
+        said("skew", f"u_cross/{fifo}/{side}_gray_reg_reg[*]", f"u_cross/{fifo}/u_{side}_seen/first_reg_reg[*]")
+        for fifo in ("u_rx", "u_tx")
+        for side in ("wr", "rd")
+    }
 
 
 @pytest.mark.parametrize(

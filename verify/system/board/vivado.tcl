@@ -4,10 +4,11 @@
 #   PORTS=... PATHS=... tclsh vivado.tcl -mode batch ... -source SCRIPT
 #
 # PORTS are the top's ports, one for each bit of a vector. PINS are inner pins that constraints may name, with their periods
-# in ns. PATHS are the worst paths, six words each: max or min, from, to, slack, delay, end. Constraints do not change them.
-# FAILS names a command that fails. The file calls lists the build commands that ran.
+# in ns. CELLS are instances of modules where signals change clocks, four words each: module, path, its clock and the other
+# one. PATHS are the worst paths, six words each: max or min, from, to, slack, delay, end. Constraints do not change them.
+# FAILS names a command that fails. The file calls lists the build commands that ran, the file limits those on cells.
 
-foreach name {PORTS PINS PATHS FAILS} { set given($name) [expr {[info exists env($name)] ? $env($name) : ""}] }
+foreach name {PORTS PINS CELLS PATHS FAILS} { set given($name) [expr {[info exists env($name)] ? $env($name) : ""}] }
 set steps {read_verilog read_xdc synth_design opt_design place_design phys_opt_design route_design write_bitstream}
 set done -1
 array set severity {}
@@ -57,7 +58,7 @@ proc write_bitstream {args} {
   close $file
 }
 
-foreach name {report_timing_summary report_utilization report_io report_cdc} {
+foreach name {report_timing_summary report_utilization report_io report_cdc report_bus_skew} {
   proc $name args {
     if {$::done < [lsearch $::steps route_design]} { error "a report of what is not routed" }
     close [open [lindex $args end] w]
@@ -82,9 +83,38 @@ proc get_ports {patterns} {
   return $all
 }
 
-proc get_pins {pattern} { return [found {Vivado 12-508} 0 [dict keys $::given(PINS)] $pattern] }
+# The cells of a module, or a pattern of registers in a cell.
+proc get_cells {args} {
+  if {[llength $args] == 1} { return [lindex $args 0] }
+  set hits {}
+  foreach {module path own other} $::given(CELLS) {
+    if {[lindex $args end] eq "ORIG_REF_NAME == $module || REF_NAME == $module"} { lappend hits $path }
+  }
+  return $hits
+}
+
+proc get_pins {pattern} {
+  if {[regexp {_reg_reg\[\*\]/[CD]$} $pattern]} { return $pattern }
+  return [found {Vivado 12-508} 0 [dict keys $::given(PINS)] $pattern]
+}
+
+# The clocks of a cell's registers: those written by the other clock, by the own clock, and what the first register reads.
+proc clocks_of {pin} {
+  foreach {module path own other} $::given(CELLS) {
+    if {[file dirname [file dirname $pin]] ne $path} continue
+    switch -regexp $pin {
+      {/first_reg.*D$} { return [list $own $other] }
+      {/(wr_gray|phy_run)_reg_reg} { return $other }
+      default { return $own }
+    }
+  }
+  error "no clock of $pin"
+}
+
+proc all_fanin {args} { return [lindex $args end] }
 
 proc get_clocks {args} {
+  if {"-of_objects" in $args} { return [clocks_of [lindex $args end]] }
   set quiet [expr {[lindex $args 0] eq "-quiet"}]
   return [found {Vivado 12-627} $quiet [array names ::clock] [lindex $args end]]
 }
@@ -112,6 +142,15 @@ foreach name {set_input_delay set_output_delay set_false_path} { proc $name args
 proc set_max_delay {args} {
   if {[lindex $args 0] ne "-datapath_only"} { error "set_max_delay $args: the clocks' skew is in it" }
   foreach {from to} [list [lindex $args 2] [lindex $args 4]] { set ::limit($from,$to) [lindex $args 5] }
+  if {$to ni [array names ::clock]} { limited delay $from $to [lindex $args 5] }
+}
+
+proc set_bus_skew {args} { limited skew [lindex $args 1] [lindex $args 3] [lindex $args 4] }
+
+proc limited {args} {
+  set file [open limits a]
+  puts $file $args
+  close $file
 }
 
 # The worst paths of a kind with these ends.

@@ -39,14 +39,16 @@ def number(bits):
     return f"{struct.unpack('<f', struct.pack('<I', bits & 0xFFFFFFFF))[0]:g}"
 
 
+PORT = "g_port[3].u_ingress.s_axis"
+
 # Signal, label, and format of its value; a level has no text.
 ROWS = [
-    ("s_axis_p3_tvalid", "port 3: tvalid", None),
-    ("s_axis_p3_tlast", "port 3: tlast", None),
+    (f"{PORT}_tvalid", "port 3: tvalid", None),
+    (f"{PORT}_tlast", "port 3: tlast", None),
     ("complete", "slot complete", None),
     ("rd_en", "read slot", None),
-    *[(f"u_lane_0.x_p{p}", f"lane 0: port {p}", number) for p in range(WORKERS)],
-    ("u_lane_0.y", "lane 0: sum", number),
+    *[(f"g_lane[0].u_lane.x_p{p}", f"lane 0: port {p}", number) for p in range(WORKERS)],
+    ("g_lane[0].u_lane.y", "lane 0: sum", number),
     ("m_axis_tvalid", "result: tvalid", None),
     ("m_axis_tdata", "result: lane 0", number),
 ]
@@ -109,7 +111,7 @@ def part(wave, row, cycles, left):
 
 def draw(wave):
     first = wave.rises("m_axis_tvalid")[0]
-    last = max(cycle for cycle in wave.rises("s_axis_p3_tvalid") if cycle < first)
+    last = max(cycle for cycle in wave.rises(f"{PORT}_tvalid") if cycle < first)
     parts = [range(last - BEFORE, last + SHOWN), range(first - 3, first + AFTER - 3)]
     width = LABELS + sum(map(len, parts)) * CYCLE + SEAM + 10
     height = 40 + len(ROWS) * ROW + 10

@@ -90,7 +90,7 @@ def test_trace(make, tmp_path):
 def check_views(trace):
     """Checks that both views name the same signals, all present in the waveform with their full
     width."""
-    in_gtkwave = re.findall(r"^(TOP\.[\w.]+)(?:\[(\d+):0\])?$", trace.gtkwave, re.M)
+    in_gtkwave = re.findall(r"^(TOP\.[\w.\[\]]+?)(?:\[(\d+):0\])?$", trace.gtkwave, re.M)
     in_surfer = re.findall(r"^variable_add (\S+)$", trace.surfer, re.M)
     assert [name for name, _ in in_gtkwave] == in_surfer
     for name, high in in_gtkwave:
@@ -107,7 +107,7 @@ def check_start(trace):
     """Checks that GTKWave opens at the reduction."""
     start = int(re.search(r"^\[timestart\] (\d+)$", trace.gtkwave, re.M)[1])
     pixels = 2 ** float(re.search(r"^\*(\S+)", trace.gtkwave, re.M)[1])  # of a step
-    first, last = trace.beats("s_axis_p0")[0][0], trace.beats("m_axis")[-1][0]
+    first, last = trace.beats("g_port[0].u_ingress.s_axis")[0][0], trace.beats("m_axis")[-1][0]
     assert start <= first and last <= start + 1000 / pixels + 200
 
 
@@ -116,7 +116,7 @@ def check_beats_in(trace):
     beats = trace.report["reduction"]["elements"] // trace.manifest["lanes"]
     assert beats == trace.stats["beats"] > 0
     for port in range(trace.manifest["workers"]):
-        assert len(trace.beats(f"s_axis_p{port}")) == beats
+        assert len(trace.beats(f"g_port[{port}].u_ingress.s_axis")) == beats
 
 
 def check_sums(trace):

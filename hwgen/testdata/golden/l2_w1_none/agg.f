@@ -1,4 +1,5 @@
 agg_arbiter.v
+agg_axil.v
 agg_commit.v
 agg_counters.v
 agg_deadlines.v
@@ -8,7 +9,9 @@ agg_fp_canon.v
 agg_fp_nonfinite.v
 agg_gate.v
 agg_ingress.v
+agg_job_checks.v
 agg_job_counts.v
+agg_job_places.v
 agg_jobs.v
 agg_labels.v
 agg_lags.v
@@ -20,6 +23,7 @@ agg_ram.v
 agg_ranks.v
 agg_reader.v
 agg_registers.v
+agg_replies.v
 agg_slot_fifo.v
 agg_slots.v
 agg_status.v

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
-//      -shell none
+//      -shell none -registers axil
 
 // The adder tree of one lane: y is the sum of x_p0..x_p0, 1 cycles later; a new sum
 // every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.
@@ -17,9 +17,9 @@ module agg_lane (
 );
   // worker 0
   agg_fp_canon #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),

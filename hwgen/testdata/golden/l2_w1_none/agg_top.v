@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1
-//      -shell none
+//      -shell none -registers axil
 
 // The card with bare AXI4-Stream ports: 1 ports, 2 lanes.
 //
@@ -11,8 +11,8 @@
 //
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
-// incoming packets. Packets in a queue leave completely.
-// Latency from the last contribution's last beat to the result's first: 8 cycles. rst is
+// incoming packets. An access under way is answered, and packets in a queue leave completely.
+// Latency from the last contribution's last beat to the result's first: 25 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
 `default_nettype none
@@ -36,20 +36,40 @@ module agg_top (
     output wire         m_axis_p0_tlast,
     output wire [175:0] m_axis_p0_tuser,
 
-    // Register accesses, one at a time; replies in order
-    input  wire        s_reg_valid,
-    output wire        s_reg_ready,
-    input  wire        s_reg_write,
-    input  wire [31:0] s_reg_addr,
-    input  wire [63:0] s_reg_wdata,
-    output wire        m_reg_valid,
-    input  wire        m_reg_ready,
-    output wire [ 7:0] m_reg_code,
-    output wire [63:0] m_reg_value,
+    // Registers, as an AXI4-Lite subordinate
+    input  wire [31:0] s_axil_awaddr,
+    input  wire [ 2:0] s_axil_awprot,
+    input  wire        s_axil_awvalid,
+    output wire        s_axil_awready,
+    input  wire [63:0] s_axil_wdata,
+    input  wire [ 7:0] s_axil_wstrb,
+    input  wire        s_axil_wvalid,
+    output wire        s_axil_wready,
+    output wire [ 1:0] s_axil_bresp,
+    output wire        s_axil_bvalid,
+    input  wire        s_axil_bready,
+    input  wire [31:0] s_axil_araddr,
+    input  wire [ 2:0] s_axil_arprot,
+    input  wire        s_axil_arvalid,
+    output wire        s_axil_arready,
+    output wire [63:0] s_axil_rdata,
+    output wire [ 1:0] s_axil_rresp,
+    output wire        s_axil_rvalid,
+    input  wire        s_axil_rready,
+
+    // What became of a data packet: one event for each that entered, in the order of their port
+    output wire        verdict_valid,
+    output wire        verdict_port,
+    output wire        verdict_slot,
+    output wire [31:0] verdict_vid,
+    output wire [ 2:0] verdict_result,
+    output wire [ 7:0] verdict_code,
 
     // A beat enters the lanes
     output wire beat_strobe
 );
+  `include "zwire.vh"
+
   wire         down;  // the link is down, or its jobs have not drained
   wire         hold;  // the core ends a job or sets one up
   wire         unused_unjudged;  // workers may send at any time
@@ -62,6 +82,7 @@ module agg_top (
   wire         out_tpayload;  // the beat has payload: all bytes
   wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
+  wire         port_start;  // a packet starts for the port
   wire         unused_member;  // each port is a link of its own
   wire [  7:0] unused_rank_of_port;
 
@@ -73,18 +94,64 @@ module agg_top (
       .down   (down)
   );
 
+  wire        reg_ready;  // the core can take a register access
+  wire        reg_valid;
+  wire        reg_write;
+  wire [31:0] reg_addr;
+  wire [63:0] reg_wdata;
+  wire        reg_partial;  // a write lacks bytes
+  wire        answer_valid;
+  wire        answer_ready;
+  wire [ 7:0] answer_code;
+  wire [63:0] answer_value;
+
+  agg_axil u_axil (
+      .clk           (clk),
+      .rst           (rst),
+      .link_down     (down),
+      .s_axil_awaddr (s_axil_awaddr),
+      .s_axil_awprot (s_axil_awprot),
+      .s_axil_awvalid(s_axil_awvalid),
+      .s_axil_awready(s_axil_awready),
+      .s_axil_wdata  (s_axil_wdata),
+      .s_axil_wstrb  (s_axil_wstrb),
+      .s_axil_wvalid (s_axil_wvalid),
+      .s_axil_wready (s_axil_wready),
+      .s_axil_bresp  (s_axil_bresp),
+      .s_axil_bvalid (s_axil_bvalid),
+      .s_axil_bready (s_axil_bready),
+      .s_axil_araddr (s_axil_araddr),
+      .s_axil_arprot (s_axil_arprot),
+      .s_axil_arvalid(s_axil_arvalid),
+      .s_axil_arready(s_axil_arready),
+      .s_axil_rdata  (s_axil_rdata),
+      .s_axil_rresp  (s_axil_rresp),
+      .s_axil_rvalid (s_axil_rvalid),
+      .s_axil_rready (s_axil_rready),
+      .m_reg_valid   (reg_valid),
+      .m_reg_ready   (reg_ready),
+      .m_reg_write   (reg_write),
+      .m_reg_addr    (reg_addr),
+      .m_reg_wdata   (reg_wdata),
+      .m_reg_partial (reg_partial),
+      .s_reg_valid   (answer_valid),
+      .s_reg_ready   (answer_ready),
+      .s_reg_code    (answer_code),
+      .s_reg_value   (answer_value)
+  );
+
   agg_core u_core (
       .clk              (clk),
       .rst              (rst),
       .link_down        (down),
       .hold             (hold),
       .unjudged         (unused_unjudged),
-      .s_axis_p0_tdata  (s_axis_p0_tdata),
-      .s_axis_p0_tkeep  (s_axis_p0_tkeep),
-      .s_axis_p0_tvalid (s_axis_p0_tvalid),
-      .s_axis_p0_tready (s_axis_p0_tready),
-      .s_axis_p0_tlast  (s_axis_p0_tlast),
-      .s_axis_p0_tuser  (s_axis_p0_tuser),
+      .s_axis_tdata     (s_axis_p0_tdata),
+      .s_axis_tkeep     (s_axis_p0_tkeep),
+      .s_axis_tvalid    (s_axis_p0_tvalid),
+      .s_axis_tready    (s_axis_p0_tready),
+      .s_axis_tlast     (s_axis_p0_tlast),
+      .s_axis_tuser     (s_axis_p0_tuser),
       .m_axis_tdata     (out_tdata),
       .m_axis_tkeep     (out_tkeep),
       .m_axis_tvalid    (out_tvalid),
@@ -93,53 +160,83 @@ module agg_top (
       .m_axis_tuser     (out_tuser),
       .m_axis_tdest     (out_tdest),
       .port_ready       (port_ready),
+      .port_start       (port_start),
       .member           (unused_member),
       .rank_of_port     (unused_rank_of_port),
-      .s_reg_valid      (s_reg_valid),
-      .s_reg_ready      (s_reg_ready),
-      .s_reg_write      (s_reg_write),
-      .s_reg_addr       (s_reg_addr),
-      .s_reg_wdata      (s_reg_wdata),
-      .m_reg_valid      (m_reg_valid),
-      .m_reg_ready      (m_reg_ready),
-      .m_reg_code       (m_reg_code),
-      .m_reg_value      (m_reg_value),
+      .s_reg_valid      (reg_valid),
+      .s_reg_ready      (reg_ready),
+      .s_reg_write      (reg_write),
+      .s_reg_addr       (reg_addr),
+      .s_reg_wdata      (reg_wdata),
+      .m_reg_valid      (answer_valid),
+      .m_reg_ready      (answer_ready),
+      .m_reg_code       (answer_code),
+      .m_reg_value      (answer_value),
+      .s_reg_partial    (reg_partial),
       .shell_frames     (1'b0),
       .shell_hunted     (1'b0),
       .shell_header_crc (1'b0),
       .shell_bad_version(1'b0),
       .shell_bad_kind   (1'b0),
       .shell_bad_length (1'b0),
+      .verdict_valid    (verdict_valid),
+      .verdict_port     (verdict_port),
+      .verdict_slot     (verdict_slot),
+      .verdict_vid      (verdict_vid),
+      .verdict_result   (verdict_result),
+      .verdict_code     (verdict_code),
       .beat_strobe      (beat_strobe)
   );
 
   wire [63:0] unused_receivers;  // a port's header lacks this field
 
-  assign unused_receivers = out_tuser[239:176];
+  assign unused_receivers = out_tuser[HDR_RECEIVERS_LSB+:HDR_RECEIVERS_BITS];
   assign out_tpayload     = |out_tkeep;
   assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
 
-  agg_port_queue #(
-      .BEAT_BITS (64),
-      .USER_BITS (176),
-      .BEATS     (4),
-      .DEPTH_BITS(3)
-  ) u_queue_p0 (
-      .clk            (clk),
-      .rst            (rst),
-      .ready          (port_ready),
-      .s_axis_tvalid  (port_tvalid),
-      .s_axis_tdata   (out_tdata),
-      .s_axis_tpayload(out_tpayload),
-      .s_axis_tlast   (out_tlast),
-      .s_axis_tuser   (out_tuser[175:0]),
-      .m_axis_tvalid  (m_axis_p0_tvalid),
-      .m_axis_tready  (m_axis_p0_tready),
-      .m_axis_tdata   (m_axis_p0_tdata),
-      .m_axis_tkeep   (m_axis_p0_tkeep),
-      .m_axis_tlast   (m_axis_p0_tlast),
-      .m_axis_tuser   (m_axis_p0_tuser)
-  );
+  // Output queues of the ports, port 0 in the lowest bits of vectors
+  wire         queue_tvalid;
+  wire         queue_tready;
+  wire [ 63:0] queue_tdata;
+  wire [  7:0] queue_tkeep;
+  wire         queue_tlast;
+  wire [175:0] queue_tuser;
+
+  genvar p;
+  generate
+    for (p = 0; p < 1; p = p + 1) begin : g_queue
+      agg_port_queue #(
+          .BEAT_BITS  (64),
+          .USER_BITS  (176),
+          .BEATS      (4),
+          .DEPTH_BITS (6),
+          .PACKET_BITS(4)
+      ) u_queue (
+          .clk            (clk),
+          .rst            (rst),
+          .start          (port_start),
+          .ready          (port_ready),
+          .s_axis_tvalid  (port_tvalid),
+          .s_axis_tdata   (out_tdata),
+          .s_axis_tpayload(out_tpayload),
+          .s_axis_tlast   (out_tlast),
+          .s_axis_tuser   (out_tuser[8*HDR_MASK_BYTES-1:0]),
+          .m_axis_tvalid  (queue_tvalid),
+          .m_axis_tready  (queue_tready),
+          .m_axis_tdata   (queue_tdata),
+          .m_axis_tkeep   (queue_tkeep),
+          .m_axis_tlast   (queue_tlast),
+          .m_axis_tuser   (queue_tuser)
+      );
+    end
+  endgenerate
+
+  assign m_axis_p0_tvalid = queue_tvalid;
+  assign queue_tready     = m_axis_p0_tready;
+  assign m_axis_p0_tdata  = queue_tdata;
+  assign m_axis_p0_tkeep  = queue_tkeep;
+  assign m_axis_p0_tlast  = queue_tlast;
+  assign m_axis_p0_tuser  = queue_tuser;
 
 endmodule
 

@@ -16,7 +16,9 @@ agg_frame_rx.v
 agg_frame_tx.v
 agg_gate.v
 agg_ingress.v
+agg_job_checks.v
 agg_job_counts.v
+agg_job_places.v
 agg_jobs.v
 agg_labels.v
 agg_lags.v
@@ -28,6 +30,7 @@ agg_ranks.v
 agg_reader.v
 agg_register_link.v
 agg_registers.v
+agg_replies.v
 agg_route.v
 agg_slot_fifo.v
 agg_slots.v

@@ -23,9 +23,9 @@ module agg_lane (
 
   // workers 0, 1
   agg_fp_add #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),
@@ -46,9 +46,9 @@ module agg_lane (
   // Level 1: 2 to 1, valid 28 cycles after the inputs.
   // workers 0..2
   agg_fp_add #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l1_n0 (
       .clk(clk),
       .a  (l0_n0),
@@ -57,11 +57,11 @@ module agg_lane (
   );
 
   agg_fp_over #(
-      .OPERANDS(3),
-      .LATENCY (28),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .OPERANDS  (3),
+      .LATENCY   (28),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_over (
       .clk (clk),
       .x   ({x_p2, x_p1, x_p0}),

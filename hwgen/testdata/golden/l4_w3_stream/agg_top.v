@@ -34,13 +34,16 @@ module agg_top (
     output wire beat_strobe,
     output wire error_strobe
 );
+  `include "zwire.vh"
+
   // Link
   wire         down;  // the link is down, or the last host's work has not drained
   wire         link_rst;
   wire         hold;  // the core ends a job or sets one up
   wire         unjudged;  // packets wait in the core for the commit
   wire [ 31:0] window;  // the next bytes from the link
-  wire [  3:0] window_count;
+  wire [  3:0] window_valid;
+  wire [  3:0] window_sync_bytes;  // bytes of the sync word, at their places
   wire [  3:0] window_take;
   wire         window_commit;
   wire         window_rewind;
@@ -53,12 +56,14 @@ module agg_top (
   wire         rx_tready;
   wire         rx_tlast;
   wire         rx_bad;  // the payload's CRC failed
+  wire [  2:0] rx_dest;  // the packet's port
   wire [127:0] ingress_tdata;
   wire [ 15:0] ingress_tkeep;
   wire         ingress_tvalid;
   wire         ingress_tready;
   wire         ingress_tlast;
   wire [112:0] ingress_tuser;
+  wire [  2:0] ingress_tdest;
   wire         ingress_busy;
   wire [  2:0] port_tvalid;  // the beat is for this port
   wire [  2:0] port_tready;
@@ -96,6 +101,13 @@ module agg_top (
   wire         egress_tlast;
   wire [239:0] egress_tuser;
   wire [  2:0] unused_tdest;  // headers name the ranks
+  wire         unused_verdict_valid;
+  wire [  1:0] unused_verdict_port;
+  wire [  1:0] unused_verdict_slot;
+  wire [ 31:0] unused_verdict_vid;
+  wire [  2:0] unused_verdict_result;
+  wire [  7:0] unused_verdict_code;
+  wire [  2:0] unused_start;  // the transmitter takes each packet as it comes
   wire         egress_busy;
   wire [ 31:0] tx_tdata;
   wire         tx_tvalid;
@@ -131,7 +143,8 @@ module agg_top (
       .s_axis_tvalid(link_rx_tvalid),
       .s_axis_tready(link_rx_tready),
       .window       (window),
-      .count        (window_count),
+      .valid        (window_valid),
+      .sync_bytes   (window_sync_bytes),
       .take         (window_take),
       .commit       (window_commit),
       .rewind       (window_rewind)
@@ -146,7 +159,8 @@ module agg_top (
       .clk              (clk),
       .rst              (link_rst),
       .window           (window),
-      .count            (window_count),
+      .valid            (window_valid),
+      .sync_bytes       (window_sync_bytes),
       .take             (window_take),
       .commit           (window_commit),
       .rewind           (window_rewind),
@@ -170,13 +184,15 @@ module agg_top (
 
   agg_beat_pack #(
       .STEP      (4),
-      .BEAT_BYTES(16)
+      .BEAT_BYTES(16),
+      .PORTS     (3)
   ) u_pack (
       .clk          (clk),
       .rst          (rst),
       .close        (down),
       .busy         (ingress_busy),
-      .header       (rx_header[111:0]),
+      .header       (rx_header[8*HDR_BASE_BYTES-1:0]),
+      .dest         (rx_dest),
       .s_axis_tdata (rx_tdata),
       .s_axis_tkeep (rx_tkeep),
       .s_axis_tvalid(rx_tvalid),
@@ -188,6 +204,7 @@ module agg_top (
       .m_axis_tvalid(ingress_tvalid),
       .m_axis_tready(ingress_tready),
       .m_axis_tlast (ingress_tlast),
+      .m_axis_tdest (ingress_tdest),
       .m_axis_tuser (ingress_tuser)
   );
 
@@ -196,10 +213,13 @@ module agg_top (
       .JOBS    (1),
       .JOB_BITS(1)
   ) u_route (
-      .job          (ingress_tuser[23:16]),
-      .rank         (ingress_tuser[55:48]),
+      .clk          (clk),
+      .job          (rx_header[HDR_JOB_LSB+:HDR_JOB_BITS]),
+      .rank         (rx_header[HDR_RANK_LSB+:HDR_RANK_BITS]),
       .rank_of_port (rank_of_port),
       .member       (member),
+      .dest         (rx_dest),
+      .s_axis_tdest (ingress_tdest),
       .s_axis_tvalid(ingress_tvalid),
       .s_axis_tready(ingress_tready),
       .m_axis_tvalid(port_tvalid),
@@ -209,14 +229,15 @@ module agg_top (
   // -- Register accesses --
   agg_register_link u_registers (
       .clk             (clk),
-      .rst             (link_rst),
+      .rst             (rst),
+      .link_down       (down),
       .hold            (ingress_busy),
       .s_register_valid(access_valid),
       .s_register_ready(access_ready),
       .s_register_write(access_write),
-      .s_register_addr (rx_header[95:64]),
-      .s_register_tag  (rx_header[111:96]),
-      .s_register_wdata(rx_header[175:112]),
+      .s_register_addr (rx_header[HDR_VID_LSB+:HDR_VID_BITS]),
+      .s_register_tag  (rx_header[HDR_LENGTH_LSB+:HDR_LENGTH_BITS]),
+      .s_register_wdata(rx_header[HDR_MASK_LSB+:HDR_MASK_BITS]),
       .m_reg_valid     (reg_valid),
       .m_reg_ready     (reg_ready),
       .m_reg_write     (reg_write),
@@ -238,24 +259,12 @@ module agg_top (
       .link_down        (down),
       .hold             (hold),
       .unjudged         (unjudged),
-      .s_axis_p0_tdata  (ingress_tdata),
-      .s_axis_p0_tkeep  (ingress_tkeep),
-      .s_axis_p0_tvalid (port_tvalid[0]),
-      .s_axis_p0_tready (port_tready[0]),
-      .s_axis_p0_tlast  (ingress_tlast),
-      .s_axis_p0_tuser  (ingress_tuser),
-      .s_axis_p1_tdata  (ingress_tdata),
-      .s_axis_p1_tkeep  (ingress_tkeep),
-      .s_axis_p1_tvalid (port_tvalid[1]),
-      .s_axis_p1_tready (port_tready[1]),
-      .s_axis_p1_tlast  (ingress_tlast),
-      .s_axis_p1_tuser  (ingress_tuser),
-      .s_axis_p2_tdata  (ingress_tdata),
-      .s_axis_p2_tkeep  (ingress_tkeep),
-      .s_axis_p2_tvalid (port_tvalid[2]),
-      .s_axis_p2_tready (port_tready[2]),
-      .s_axis_p2_tlast  (ingress_tlast),
-      .s_axis_p2_tuser  (ingress_tuser),
+      .s_axis_tdata     ({3{ingress_tdata}}),
+      .s_axis_tkeep     ({3{ingress_tkeep}}),
+      .s_axis_tvalid    (port_tvalid),
+      .s_axis_tready    (port_tready),
+      .s_axis_tlast     ({3{ingress_tlast}}),
+      .s_axis_tuser     ({3{ingress_tuser}}),
       .m_axis_tdata     (egress_tdata),
       .m_axis_tkeep     (egress_tkeep),
       .m_axis_tvalid    (egress_tvalid),
@@ -264,6 +273,7 @@ module agg_top (
       .m_axis_tuser     (egress_tuser),
       .m_axis_tdest     (unused_tdest),
       .port_ready       ({3{1'b1}}),
+      .port_start       (unused_start),
       .member           (member),
       .rank_of_port     (rank_of_port),
       .s_reg_valid      (reg_valid),
@@ -275,12 +285,19 @@ module agg_top (
       .m_reg_ready      (answer_ready),
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
+      .s_reg_partial    (1'b0),
       .shell_frames     (event_frame),
       .shell_hunted     (event_hunted),
       .shell_header_crc (event_header_crc),
       .shell_bad_version(event_bad_version),
       .shell_bad_kind   (event_bad_kind),
       .shell_bad_length (event_bad_length),
+      .verdict_valid    (unused_verdict_valid),
+      .verdict_port     (unused_verdict_port),
+      .verdict_slot     (unused_verdict_slot),
+      .verdict_vid      (unused_verdict_vid),
+      .verdict_result   (unused_verdict_result),
+      .verdict_code     (unused_verdict_code),
       .beat_strobe      (beat_strobe)
   );
 

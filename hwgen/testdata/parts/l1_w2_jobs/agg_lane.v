@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 2 -jobs 2
-//      -shell none
+//      -shell none -registers bus
 
 // The adder tree of one lane: y is the sum of x_p0..x_p1, 14 cycles later; a new sum
 // every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.
@@ -19,9 +19,9 @@ module agg_lane (
   // Level 0: 2 to 1, valid 14 cycles after the inputs.
   // workers 0, 1
   agg_fp_add #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_l0_n0 (
       .clk(clk),
       .a  (x_p0),
@@ -30,11 +30,11 @@ module agg_lane (
   );
 
   agg_fp_over #(
-      .OPERANDS(2),
-      .LATENCY (14),
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1)
+      .OPERANDS  (2),
+      .LATENCY   (14),
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1)
   ) u_over (
       .clk (clk),
       .x   ({x_p1, x_p0}),

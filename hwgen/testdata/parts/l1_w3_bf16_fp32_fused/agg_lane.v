@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format bf16 -result fp32 -sum fused -chunk 4 -window 1
-//      -jobs 1 -shell none
+//      -jobs 1 -shell none -registers axil
 
 // One lane: y is the sum of x_p0..x_p2, 18 cycles later; a new sum every cycle. It aligns
 // all operands to the largest exponent, truncates them 4 bits below the last place of the largest,
@@ -23,11 +23,11 @@ module agg_lane (
   wire [31:0] wide_p2;
 
   agg_fp_widen #(
-      .EXP     (8),
-      .FRAC    (7),
-      .INFINITY(1),
-      .TO_EXP  (8),
-      .TO_FRAC (23)
+      .EXP       (8),
+      .FRAC      (7),
+      .INFINITIES(1),
+      .TO_EXP    (8),
+      .TO_FRAC   (23)
   ) u_widen_p0 (
       .clk(clk),
       .a  (x_p0),
@@ -35,11 +35,11 @@ module agg_lane (
   );
 
   agg_fp_widen #(
-      .EXP     (8),
-      .FRAC    (7),
-      .INFINITY(1),
-      .TO_EXP  (8),
-      .TO_FRAC (23)
+      .EXP       (8),
+      .FRAC      (7),
+      .INFINITIES(1),
+      .TO_EXP    (8),
+      .TO_FRAC   (23)
   ) u_widen_p1 (
       .clk(clk),
       .a  (x_p1),
@@ -47,11 +47,11 @@ module agg_lane (
   );
 
   agg_fp_widen #(
-      .EXP     (8),
-      .FRAC    (7),
-      .INFINITY(1),
-      .TO_EXP  (8),
-      .TO_FRAC (23)
+      .EXP       (8),
+      .FRAC      (7),
+      .INFINITIES(1),
+      .TO_EXP    (8),
+      .TO_FRAC   (23)
   ) u_widen_p2 (
       .clk(clk),
       .a  (x_p2),
@@ -112,12 +112,12 @@ module agg_lane (
   wire [27:0] magnitude_p0;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (28),
-      .MARK    (0),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (28),
+      .MARK      (0),
+      .DSP       (0)
   ) u_align_p0 (
       .clk      (clk),
       .x        (held_p0),
@@ -143,12 +143,12 @@ module agg_lane (
   wire [27:0] magnitude_p1;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (28),
-      .MARK    (0),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (28),
+      .MARK      (0),
+      .DSP       (0)
   ) u_align_p1 (
       .clk      (clk),
       .x        (held_p1),
@@ -174,12 +174,12 @@ module agg_lane (
   wire [27:0] magnitude_p2;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (28),
-      .MARK    (0),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (28),
+      .MARK      (0),
+      .DSP       (0)
   ) u_align_p2 (
       .clk      (clk),
       .x        (held_p2),
@@ -197,9 +197,9 @@ module agg_lane (
   wire all_negative;  // a sum of zeros is -0
 
   agg_window_special #(
-      .EXP     (8),
-      .INFINITY(1),
-      .OPERANDS(3)
+      .EXP       (8),
+      .INFINITIES(1),
+      .OPERANDS  (3)
   ) u_special (
       .clk         (clk),
       .max         (max),
@@ -381,11 +381,11 @@ module agg_lane (
   );
 
   agg_window_round #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .GROWTH  (2),
-      .KEEP    (25)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .GROWTH    (2),
+      .KEEP      (25)
   ) u_round (
       .clk         (clk),
       .inverted    (inverted),

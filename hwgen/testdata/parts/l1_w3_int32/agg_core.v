@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format int32 -result int32 -sum tree -saturate -chunk 4
-//      -window 1 -jobs 1 -shell none
+//      -window 1 -jobs 1 -shell none -registers axil
 
 // The aggregator between AXI4-Stream ports.
 //
@@ -10,9 +10,10 @@
 // first beat; tuser[112] marks a damaged payload, on the last beat. A packet without payload is
 // one beat with tkeep = 0. m_axis sends results and statuses: tuser is the 30-byte header during
 // the whole packet, tdest the destination ports. The core starts a packet only for ports that are
-// ready; m_axis_tready must then let the whole packet pass.
+// ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
+// has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 10 cycles, 3 of them in the
+// Latency from a chunk's last beat to its result's first: 23 cycles, 3 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -27,29 +28,13 @@ module agg_core (
     output wire hold,
     output wire unjudged,
 
-    // Port 0, in
-    input  wire [ 31:0] s_axis_p0_tdata,
-    input  wire [  3:0] s_axis_p0_tkeep,
-    input  wire         s_axis_p0_tvalid,
-    output wire         s_axis_p0_tready,
-    input  wire         s_axis_p0_tlast,
-    input  wire [112:0] s_axis_p0_tuser,
-
-    // Port 1, in
-    input  wire [ 31:0] s_axis_p1_tdata,
-    input  wire [  3:0] s_axis_p1_tkeep,
-    input  wire         s_axis_p1_tvalid,
-    output wire         s_axis_p1_tready,
-    input  wire         s_axis_p1_tlast,
-    input  wire [112:0] s_axis_p1_tuser,
-
-    // Port 2, in
-    input  wire [ 31:0] s_axis_p2_tdata,
-    input  wire [  3:0] s_axis_p2_tkeep,
-    input  wire         s_axis_p2_tvalid,
-    output wire         s_axis_p2_tready,
-    input  wire         s_axis_p2_tlast,
-    input  wire [112:0] s_axis_p2_tuser,
+    // In, for each port
+    input  wire [ 95:0] s_axis_tdata,
+    input  wire [ 11:0] s_axis_tkeep,
+    input  wire [  2:0] s_axis_tvalid,
+    output wire [  2:0] s_axis_tready,
+    input  wire [  2:0] s_axis_tlast,
+    input  wire [338:0] s_axis_tuser,
 
     // Out, for all ports
     output wire [ 31:0] m_axis_tdata,
@@ -62,6 +47,9 @@ module agg_core (
 
     // Ports with room for a whole packet
     input wire [2:0] port_ready,
+
+    // Ports for which a packet starts: its beats come later
+    output wire [2:0] port_start,
 
     // The members and their ranks
     output wire [ 2:0] member,
@@ -78,6 +66,9 @@ module agg_core (
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
 
+    // A write lacks bytes: it is refused
+    input wire s_reg_partial,
+
     // Events of the shell, one per cycle
     input wire shell_frames,
     input wire shell_hunted,
@@ -86,16 +77,73 @@ module agg_core (
     input wire shell_bad_kind,
     input wire shell_bad_length,
 
+    // What became of a data packet: one event for each that entered, in the order of their port
+    output wire        verdict_valid,
+    output wire [ 1:0] verdict_port,
+    output wire        verdict_slot,
+    output wire [31:0] verdict_vid,
+    output wire [ 2:0] verdict_result,
+    output wire [ 7:0] verdict_code,
+
     // A beat enters the lanes
     output wire beat_strobe
 );
+  // -- Events, for one cycle each --
+  // A packet, or an overdue slot, was judged (agg_slots)
+  wire [ 2:0] judged;  // a packet: its port, one hot
+  wire [ 1:0] e_port;  // its port
+  wire        e_slot;  // its slot, or the overdue one
+  wire        e_job;
+  wire [ 7:0] e_number;  // the packet's job, as in its header
+  wire [15:0] e_epoch;
+  wire [ 7:0] e_rank;
+  wire [ 2:0] e_rank_bit;  // the rank, one hot
+  wire [31:0] e_vid;
+  wire        e_gen;  // the slot's generation
+  wire        turn_over;  // the slot advances to a new VID
+  wire        store;  // the payload is stored
+  wire        store_ce;  // it is marked CE
+  wire        store_nonfinite;  // it has a NaN or an infinity
+  wire        owe;  // the sender is owed the result
+  wire        complete;  // the slot closes, and is summed
+  wire [ 2:0] complete_ports;  // ports in the sum
+  wire [31:0] complete_vid;
+  wire [ 1:0] complete_ecn;
+  wire        complete_nonfinite;
+  wire        timer_start;  // the slot's deadline starts
+  wire        timer_stop;  // the slot has no deadline
+  wire        acted;  // the overdue slot's deadline starts again
+  wire        overdue;  // it still waits
+  wire [ 2:0] evict;  // ports to evict
+  wire        notice;  // the members get a notice
+  wire [ 2:0] notice_ports;
+  wire [ 7:0] notice_code;
+  wire [31:0] notice_vid;
+  wire        asked;  // an ask is accepted
+  wire        finished;  // a finish is accepted
+  wire        answer;  // a status answers the ask or finish
+  wire [ 7:0] answer_code;
+  wire [ 2:0] answer_ports;  // that it names, or that were evicted
+  wire [ 2:0] answer_mask;  // their ranks, 1 cycle later
+  wire        refused;  // the packet is refused
+  wire [ 7:0] refused_code;
+  wire        refused_answer;  // a status may answer it
+
+  // A slot was summed (agg_writer)
+  wire        reduced;
+  wire        reduced_slot;
+  wire        reduced_gen;  // its generation
+  wire        reduced_job;
+
   // -- Jobs --
   wire        flush;  // the job ends
-  wire [ 1:0] flush_slots;  // slots whose job ends
-  wire        quiet;  // all jobs end: the commit pauses
+  wire        unused_quiet;  // all jobs end
+  wire        hold_commits;  // nothing is picked for the commit
+  wire        idle;  // and nothing is being judged
+  wire        clear;  // empties a slot
+  wire        clear_slot;
   wire        drop_statuses;
   wire        drained;  // no slot of the job is being reduced
-  wire        sending;  // a result is being sent: its cache entry must not change
   wire        sets_up;  // the job is being set up
   wire        sets_up_job;  // the job's number
   wire        cleared;  // the job's old counts are cleared
@@ -127,11 +175,6 @@ module agg_core (
   wire [63:0] op_deadline;
   wire        op_done;
   wire [ 7:0] op_code;
-  wire        commit_finish;
-  wire        commit_index;  // the job of the packet, or of the overdue slot
-  wire [ 2:0] commit_rank_bit;  // the packet's sender, one hot
-  wire [ 2:0] evict;  // ports to evict
-  wire [ 2:0] answer_mask;  // missing or evicted ranks
 
   agg_jobs #(
       .PORTS     (3),
@@ -142,7 +185,8 @@ module agg_core (
       .WINDOW    (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2),
-      .LANE_BITS (0)
+      .LANE_BITS (0),
+      .STAGES    (1)
   ) u_jobs (
       .clk          (clk),
       .rst          (rst),
@@ -159,18 +203,23 @@ module agg_core (
       .op_deadline  (op_deadline),
       .op_done      (op_done),
       .op_code      (op_code),
-      .finish       (commit_finish),
-      .finish_job   (commit_index),
-      .finish_bit   (commit_rank_bit),
-      .drained      (drained),
+      .finish       (finished),
+      .finish_job   (e_job),
+      .finish_bit   (e_rank_bit),
+      .finish_ports (judged),
       .evict        (evict),
-      .evict_job    (commit_index),
+      .evict_job    (e_job),
       .evict_ranks  (answer_mask),
+      .hold_commits (hold_commits),
+      .idle         (idle),
+      .drained      (drained),
+      .reduced      (reduced),
       .flush        (flush),
-      .flush_slots  (flush_slots),
-      .quiet        (quiet),
+      .quiet        (unused_quiet),
       .hold         (hold),
       .drop_statuses(drop_statuses),
+      .clear        (clear),
+      .clear_slot   (clear_slot),
       .sets_up      (sets_up),
       .sets_up_job  (sets_up_job),
       .cleared      (cleared),
@@ -194,279 +243,210 @@ module agg_core (
       .rank_of_port (rank_of_port)
   );
 
-  // Signals to all ports
-  wire         slot;  // of the packet in the commit, or the overdue slot
-  wire         commit_store;  // the packet is stored
-  wire [  2:0] resolve;  // the port's written data is stored or dropped
-  wire         reduced;  // a slot has been summed
-  wire         sum_slot;  // the summed slot
-  wire         sum_job;  // its job
+  // -- Ports --
   wire [  2:0] req_valid;  // ports that request a commit
-  wire [  2:0] req_grant;
+  wire [  2:0] req_grant;  // the port's request is taken
+  wire [308:0] requests;
   wire         rd_en;  // reads all slot memories
   wire         rd_slot;
   wire [  1:0] rd_beat;
-  wire [  2:0] beat_members;  // ports in the sum of the beat at the lanes
+  wire [  2:0] beat_members;  // ports in the sum of the beat at the memories' outputs
+  wire [ 95:0] gated;  // the lanes' operands
 
-  // -- Port 0 --
-  wire         p0_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p0_request;  // for a commit
-  wire         p0_wr_en;
-  wire         p0_wr_slot;
-  wire [  1:0] p0_wr_beat;
-  wire [ 31:0] p0_wr_data;
-  wire [ 31:0] p0_stored;  // the slot memory's output
-  wire [ 31:0] p0_gated;  // the lanes' operands
+  genvar p;
+  generate
+    for (p = 0; p < 3; p = p + 1) begin : g_port
+      wire        s_nonfinite;  // elements that are a NaN or an infinity
+      wire        wr_en;
+      wire        wr_slot;
+      wire [ 1:0] wr_beat;
+      wire [31:0] wr_data;
+      wire [31:0] stored;  // the slot memory's output
 
-  assign p0_nonfinite = 1'd0;
+      assign s_nonfinite = 1'd0;
 
-  agg_ingress #(
-      .BEAT_BITS (32),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2)
-  ) u_ingress_p0 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p0_tdata),
-      .s_axis_tkeep  (s_axis_p0_tkeep),
-      .s_axis_tvalid (s_axis_p0_tvalid),
-      .s_axis_tready (s_axis_p0_tready),
-      .s_axis_tlast  (s_axis_p0_tlast),
-      .s_axis_tuser  (s_axis_p0_tuser),
-      .s_nonfinite   (|p0_nonfinite),
-      .wr_en         (p0_wr_en),
-      .wr_slot       (p0_wr_slot),
-      .wr_beat       (p0_wr_beat),
-      .wr_data       (p0_wr_data),
-      .req_valid     (req_valid[0]),
-      .req_grant     (req_grant[0]),
-      .req_data      (p0_request),
-      .resolve       (resolve[0]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
+      wire        req_entered;
+      wire        req_writable;
+      wire        req_nonfinite;
+      wire        req_bad;
+      wire        req_whole;
+      wire [15:0] req_length;
+      wire [31:0] req_vid;
+      wire [ 7:0] req_rank;
+      wire [15:0] req_epoch;
+      wire [ 7:0] req_format;
+      wire [ 7:0] req_job;
+      wire [ 1:0] req_ecn;
+      wire [ 3:0] req_kind;
+      wire [ 3:0] req_version;
 
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(3)
-  ) u_slots_p0 (
-      .clk    (clk),
-      .wr_en  (p0_wr_en),
-      .wr_addr({p0_wr_slot, p0_wr_beat}),
-      .wr_data(p0_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p0_stored)
-  );
+      agg_ingress #(
+          .BEAT_BITS (32),
+          .JOBS      (1),
+          .JOB_BITS  (1),
+          .SLOT_BITS (1),
+          .INDEX_BITS(2)
+      ) u_ingress (
+          .clk          (clk),
+          .rst          (rst),
+          .flush        (flush),
+          .job_valid    (job_valid),
+          .slot_mask    (slot_mask),
+          .slot_base    (slot_base),
+          .job_last     (job_last),
+          .s_axis_tdata (s_axis_tdata[32*p+:32]),
+          .s_axis_tkeep (s_axis_tkeep[4*p+:4]),
+          .s_axis_tvalid(s_axis_tvalid[p]),
+          .s_axis_tready(s_axis_tready[p]),
+          .s_axis_tlast (s_axis_tlast[p]),
+          .s_axis_tuser (s_axis_tuser[113*p+:113]),
+          .s_nonfinite  (|s_nonfinite),
+          .wr_en        (wr_en),
+          .wr_slot      (wr_slot),
+          .wr_beat      (wr_beat),
+          .wr_data      (wr_data),
+          .req_valid    (req_valid[p]),
+          .req_grant    (req_grant[p]),
+          .req_entered  (req_entered),
+          .req_writable (req_writable),
+          .req_nonfinite(req_nonfinite),
+          .req_bad      (req_bad),
+          .req_whole    (req_whole),
+          .req_length   (req_length),
+          .req_vid      (req_vid),
+          .req_rank     (req_rank),
+          .req_epoch    (req_epoch),
+          .req_format   (req_format),
+          .req_job      (req_job),
+          .req_ecn      (req_ecn),
+          .req_kind     (req_kind),
+          .req_version  (req_version),
+          .judged       (judged[p]),
+          .judged_stored(store),
+          .reduced      (reduced),
+          .reduced_slot (reduced_slot),
+          .clear        (clear),
+          .clear_slot   (clear_slot)
+      );
 
-  agg_gate #(
-      .LANES    (1),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h0)
-  ) u_gate_p0 (
-      .clk   (clk),
-      .enable(beat_members[0]),
-      .x     (p0_stored),
-      .y     (p0_gated)
-  );
+      assign requests[103*p+:103] = {
+        req_entered,
+        req_writable,
+        req_nonfinite,
+        req_bad,
+        req_whole,
+        req_length,
+        req_vid,
+        req_rank,
+        req_epoch,
+        req_format,
+        req_job,
+        req_ecn,
+        req_kind,
+        req_version
+      };
 
-  // -- Port 1 --
-  wire         p1_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p1_request;  // for a commit
-  wire         p1_wr_en;
-  wire         p1_wr_slot;
-  wire [  1:0] p1_wr_beat;
-  wire [ 31:0] p1_wr_data;
-  wire [ 31:0] p1_stored;  // the slot memory's output
-  wire [ 31:0] p1_gated;  // the lanes' operands
+      agg_ram #(
+          .WIDTH    (32),
+          .ADDR_BITS(3),
+          .APART    (1)
+      ) u_memory (
+          .clk    (clk),
+          .wr_en  (wr_en),
+          .wr_addr({wr_slot, wr_beat}),
+          .wr_data(wr_data),
+          .rd_en  (rd_en),
+          .rd_addr({rd_slot, rd_beat}),
+          .rd_data(stored)
+      );
 
-  assign p1_nonfinite = 1'd0;
-
-  agg_ingress #(
-      .BEAT_BITS (32),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2)
-  ) u_ingress_p1 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p1_tdata),
-      .s_axis_tkeep  (s_axis_p1_tkeep),
-      .s_axis_tvalid (s_axis_p1_tvalid),
-      .s_axis_tready (s_axis_p1_tready),
-      .s_axis_tlast  (s_axis_p1_tlast),
-      .s_axis_tuser  (s_axis_p1_tuser),
-      .s_nonfinite   (|p1_nonfinite),
-      .wr_en         (p1_wr_en),
-      .wr_slot       (p1_wr_slot),
-      .wr_beat       (p1_wr_beat),
-      .wr_data       (p1_wr_data),
-      .req_valid     (req_valid[1]),
-      .req_grant     (req_grant[1]),
-      .req_data      (p1_request),
-      .resolve       (resolve[1]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
-
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(3)
-  ) u_slots_p1 (
-      .clk    (clk),
-      .wr_en  (p1_wr_en),
-      .wr_addr({p1_wr_slot, p1_wr_beat}),
-      .wr_data(p1_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p1_stored)
-  );
-
-  agg_gate #(
-      .LANES    (1),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h0)
-  ) u_gate_p1 (
-      .clk   (clk),
-      .enable(beat_members[1]),
-      .x     (p1_stored),
-      .y     (p1_gated)
-  );
-
-  // -- Port 2 --
-  wire         p2_nonfinite;  // elements that are a NaN or an infinity
-  wire [101:0] p2_request;  // for a commit
-  wire         p2_wr_en;
-  wire         p2_wr_slot;
-  wire [  1:0] p2_wr_beat;
-  wire [ 31:0] p2_wr_data;
-  wire [ 31:0] p2_stored;  // the slot memory's output
-  wire [ 31:0] p2_gated;  // the lanes' operands
-
-  assign p2_nonfinite = 1'd0;
-
-  agg_ingress #(
-      .BEAT_BITS (32),
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2)
-  ) u_ingress_p2 (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .flush_slots   (flush_slots),
-      .job_valid     (job_valid),
-      .slot_mask     (slot_mask),
-      .slot_base     (slot_base),
-      .job_last      (job_last),
-      .s_axis_tdata  (s_axis_p2_tdata),
-      .s_axis_tkeep  (s_axis_p2_tkeep),
-      .s_axis_tvalid (s_axis_p2_tvalid),
-      .s_axis_tready (s_axis_p2_tready),
-      .s_axis_tlast  (s_axis_p2_tlast),
-      .s_axis_tuser  (s_axis_p2_tuser),
-      .s_nonfinite   (|p2_nonfinite),
-      .wr_en         (p2_wr_en),
-      .wr_slot       (p2_wr_slot),
-      .wr_beat       (p2_wr_beat),
-      .wr_data       (p2_wr_data),
-      .req_valid     (req_valid[2]),
-      .req_grant     (req_grant[2]),
-      .req_data      (p2_request),
-      .resolve       (resolve[2]),
-      .resolve_slot  (slot),
-      .resolve_stored(commit_store),
-      .reduced       (reduced),
-      .reduced_slot  (sum_slot)
-  );
-
-  agg_ram #(
-      .WIDTH    (32),
-      .ADDR_BITS(3)
-  ) u_slots_p2 (
-      .clk    (clk),
-      .wr_en  (p2_wr_en),
-      .wr_addr({p2_wr_slot, p2_wr_beat}),
-      .wr_data(p2_wr_data),
-      .rd_en  (rd_en),
-      .rd_addr({rd_slot, rd_beat}),
-      .rd_data(p2_stored)
-  );
-
-  agg_gate #(
-      .LANES    (1),
-      .ELEM_BITS(32),
-      .IDENTITY (64'h0)
-  ) u_gate_p2 (
-      .clk   (clk),
-      .enable(beat_members[2]),
-      .x     (p2_stored),
-      .y     (p2_gated)
-  );
+      agg_gate #(
+          .LANES    (1),
+          .ELEM_BITS(32),
+          .IDENTITY (64'h0)
+      ) u_gate (
+          .clk   (clk),
+          .enable(beat_members[p]),
+          .x     (stored),
+          .y     (gated[32*p+:32])
+      );
+    end
+  endgenerate
 
   // -- Commit --
-  wire         granted_valid;  // checks a packet's header; the commit follows in the next cycle
-  wire [  2:0] granted_ports;  // the packet's port, one hot
-  wire [  1:0] granted_port;
-  wire [101:0] granted_request;
-  wire         pause;  // a slot is overdue
-  wire         act_next;  // agg_slots acts on it in the next cycle
+  wire         slow;  // too many results are being owed
+  wire         act_valid;  // a slot is overdue
   wire         act_slot;
   wire         act_job;
+  wire         act_grant;
+  wire         act_ok;  // the slot's timer still runs
+  wire         granted_valid;  // a packet's header is checked from this cycle on
+  wire         granted_act;  // an overdue slot instead
+  wire [  2:0] granted_ports;  // the packet's port, one hot
+  wire [  1:0] granted_port;
+  wire [102:0] granted_request;
+  wire         granted_slot;  // the overdue slot
+  wire         granted_job;  // its job
 
   agg_arbiter #(
       .PORTS    (3),
       .PORT_BITS(2),
-      .WIDTH    (102)
+      .JOB_BITS (1),
+      .SLOT_BITS(1),
+      .WIDTH    (103)
   ) u_arbiter (
       .clk      (clk),
       .rst      (rst),
-      .hold     (quiet || pause),
+      .hold     (hold_commits),
+      .slow     (slow),
       .req_valid(req_valid),
       .req_grant(req_grant),
-      .req_data ({p2_request, p1_request, p0_request}),
+      .req_data (requests),
+      .act_valid(act_valid),
+      .act_grant(act_grant),
+      .act_slot (act_slot),
+      .act_job  (act_job),
       .out_valid(granted_valid),
+      .out_act  (granted_act),
       .out_ports(granted_ports),
       .out_port (granted_port),
-      .out_data (granted_request)
+      .out_data (granted_request),
+      .out_slot (granted_slot),
+      .out_job  (granted_job),
+      .idle     (idle),
+      .unjudged (unjudged)
   );
 
-  assign unjudged = |req_valid;
-
-  wire        commit_refuse;  // the packet fails a check
-  wire [ 7:0] commit_code;
-  wire        commit_belongs;  // the packet's rank is its port's
-  wire        commit_data;
-  wire        commit_ask;
-  wire        commit_writable;  // the packet's payload was written
-  wire        commit_nonfinite;
-  wire [ 1:0] commit_ecn;
-  wire [ 7:0] commit_job;
-  wire [15:0] commit_epoch;
-  wire [ 7:0] commit_rank;
-  wire [31:0] commit_vid;
-  wire [ 2:0] commit_ports;  // the packet's port, one hot
-  wire [ 1:0] commit_port;
+  wire        read;  // a slot is read
+  wire        read_row;  // the slot and its neighbour, by one window
+  wire        read_slot;
+  wire        read_other;
+  wire [31:0] read_vid;
+  wire        read_window;
+  wire        read_mask;
+  wire [31:0] read_first;
+  wire        checked_act;  // an overdue slot
+  wire        checked_refuse;  // the packet fails a check
+  wire        checked_data;
+  wire        checked_ask;
+  wire        checked_finish;
+  wire [ 7:0] checked_code;
+  wire        checked_belongs;  // the packet's rank is its port's
+  wire        checked_of_data;
+  wire        checked_placed;
+  wire        checked_ended;
+  wire        checked_writable;  // the packet's payload was written
+  wire        checked_nonfinite;
+  wire [ 1:0] checked_ecn;
+  wire [ 7:0] checked_number;  // of the job
+  wire        checked_job;
+  wire [15:0] checked_epoch;
+  wire [ 7:0] checked_rank;
+  wire [ 2:0] checked_ports;  // the packet's port, one hot
+  wire [ 1:0] checked_port;
+  wire [ 2:0] checked_member;  // ports that the job waits for
+  wire [ 2:0] checked_evicted;
+  wire        checked_partial;
 
   agg_commit #(
       .PORTS    (3),
@@ -474,6 +454,7 @@ module agg_core (
       .JOBS     (1),
       .JOB_BITS (1),
       .SLOT_BITS(1),
+      .ROW_BITS (1),
       .FORMAT   (8'd6)
   ) u_commit (
       .clk         (clk),
@@ -482,128 +463,122 @@ module agg_core (
       .ports       (granted_ports),
       .port        (granted_port),
       .request     (granted_request),
-      .act_next    (act_next),
-      .act_slot    (act_slot),
-      .act_job     (act_job),
+      .act         (granted_act),
+      .act_slot    (granted_slot),
+      .act_job     (granted_job),
       .job_valid   (job_valid),
       .job_complete(job_complete),
       .job_epoch   (job_epoch),
       .job_chunk   (job_chunk),
+      .job_first   (job_first),
+      .job_partial (job_partial),
+      .job_window  (job_window),
       .slot_mask   (slot_mask),
       .slot_base   (slot_base),
       .member      (member),
+      .present     (present),
       .evicted     (evicted),
       .rank_of_port(rank_of_port),
-      .refused     (commit_refuse),
-      .code        (commit_code),
-      .belongs     (commit_belongs),
-      .data        (commit_data),
-      .ask         (commit_ask),
-      .finish      (commit_finish),
-      .writable    (commit_writable),
-      .nonfinite   (commit_nonfinite),
-      .ecn         (commit_ecn),
-      .job         (commit_job),
-      .index       (commit_index),
-      .slot        (slot),
-      .epoch       (commit_epoch),
-      .rank        (commit_rank),
-      .vid         (commit_vid),
-      .from_ports  (commit_ports),
-      .from_port   (commit_port)
+      .read        (read),
+      .read_row    (read_row),
+      .read_slot   (read_slot),
+      .read_other  (read_other),
+      .read_vid    (read_vid),
+      .read_window (read_window),
+      .read_mask   (read_mask),
+      .read_first  (read_first),
+      .acts        (checked_act),
+      .refused     (checked_refuse),
+      .data        (checked_data),
+      .ask         (checked_ask),
+      .finish      (checked_finish),
+      .code        (checked_code),
+      .belongs     (checked_belongs),
+      .of_data     (checked_of_data),
+      .placed      (checked_placed),
+      .ended       (checked_ended),
+      .writable    (checked_writable),
+      .nonfinite   (checked_nonfinite),
+      .ecn         (checked_ecn),
+      .job         (checked_number),
+      .index       (checked_job),
+      .epoch       (checked_epoch),
+      .rank        (checked_rank),
+      .from_ports  (checked_ports),
+      .from_port   (checked_port),
+      .waits_for   (checked_member),
+      .gone        (checked_evicted),
+      .partial     (checked_partial)
   );
-
-  assign commit_rank_bit = 3'd1 << commit_rank[1:0];
-
-  wire        turn_over;  // the slot advances to a new VID
-  wire        store_ce;
-  wire        store_nonfinite;
-  wire        owe;  // the card owes the sender the result
-  wire        complete;  // closes the slot
-  wire [ 2:0] complete_ports;
-  wire [31:0] complete_vid;
-  wire [ 1:0] complete_ecn;
-  wire        complete_nonfinite;
-  wire        asked;  // an ask is accepted
-  wire        answer;  // a status answers an ask or a finish
-  wire [ 7:0] answer_code;
-  wire [ 2:0] answer_ports;  // ports with a missing contribution, or evicted ports
-  wire        act;  // the slot is overdue
-  wire        stall;  // the slot cannot advance although a packet requires it
-  wire        overdue;
-  wire        notice;  // sends a notice
-  wire [ 2:0] notice_ports;  // to these ports
-  wire [ 7:0] notice_code;
-  wire [31:0] notice_vid;
-
-  agg_deadlines #(
-      .JOBS     (1),
-      .JOB_BITS (1),
-      .SLOT_BITS(1)
-  ) u_deadlines (
-      .clk         (clk),
-      .rst         (rst),
-      .flush       (flush),
-      .flush_slots (flush_slots),
-      .job_deadline(job_deadline),
-      .slot        (slot),
-      .job         (commit_index),
-      .turn_over   (turn_over),
-      .close       (complete),
-      .stall       (stall),
-      .pause       (pause),
-      .act_next    (act_next),
-      .act         (act),
-      .act_slot    (act_slot),
-      .act_job     (act_job)
-  );
-
-  wire       refused;
-  wire [7:0] refused_code;
-  wire       refused_answer;  // a status may answer the refused packet
 
   agg_slots #(
       .PORTS    (3),
-      .WINDOW   (1),
+      .PORT_BITS(2),
+      .JOB_BITS (1),
       .SLOT_BITS(1),
       .ROW_BITS (1)
   ) u_slots (
       .clk               (clk),
-      .flush_slots       (flush_slots),
-      .job_first         (job_first),
-      .job_window        (job_window),
-      .slot_mask         (slot_mask),
-      .slot_base         (slot_base),
-      .member            (present),
-      .evicted           (evicted),
-      .partial           (job_partial),
-      .act               (act),
-      .slot              (slot),
-      .refuse            (commit_refuse),
-      .data              (commit_data),
-      .ask               (commit_ask),
-      .finish            (commit_finish),
-      .code              (commit_code),
-      .belongs           (commit_belongs),
-      .ports             (commit_ports),
-      .vid               (commit_vid),
-      .ecn               (commit_ecn),
-      .writable          (commit_writable),
-      .nonfinite         (commit_nonfinite),
+      .rst               (rst),
+      .link_down         (link_down),
+      .clear             (clear),
+      .clear_slot        (clear_slot),
       .reduced           (reduced),
-      .reduced_slot      (sum_slot),
+      .reduced_slot      (reduced_slot),
+      .reduced_gen       (reduced_gen),
+      .read              (read),
+      .read_row          (read_row),
+      .read_slot         (read_slot),
+      .read_other        (read_other),
+      .read_vid          (read_vid),
+      .read_window       (read_window),
+      .read_mask         (read_mask),
+      .read_first        (read_first),
+      .act               (checked_act),
+      .refuse            (checked_refuse),
+      .data              (checked_data),
+      .ask               (checked_ask),
+      .finish            (checked_finish),
+      .code              (checked_code),
+      .belongs           (checked_belongs),
+      .of_data           (checked_of_data),
+      .placed            (checked_placed),
+      .ended             (checked_ended),
+      .writable          (checked_writable),
+      .nonfinite         (checked_nonfinite),
+      .ecn               (checked_ecn),
+      .number            (checked_number),
+      .job               (checked_job),
+      .epoch             (checked_epoch),
+      .rank              (checked_rank),
+      .ports             (checked_ports),
+      .port              (checked_port),
+      .member            (checked_member),
+      .evicted           (checked_evicted),
+      .partial           (checked_partial),
+      .act_ok            (act_ok),
+      .e_port            (e_port),
+      .judged            (judged),
+      .e_slot            (e_slot),
+      .e_job             (e_job),
+      .e_number          (e_number),
+      .e_epoch           (e_epoch),
+      .e_rank            (e_rank),
+      .e_vid             (e_vid),
+      .e_gen             (e_gen),
       .turn_over         (turn_over),
-      .store             (commit_store),
+      .store             (store),
       .store_ce          (store_ce),
       .store_nonfinite   (store_nonfinite),
-      .resolve           (resolve),
       .owe               (owe),
       .complete          (complete),
       .complete_ports    (complete_ports),
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .stall             (stall),
+      .timer_start       (timer_start),
+      .timer_stop        (timer_stop),
+      .acted             (acted),
       .overdue           (overdue),
       .evict             (evict),
       .notice            (notice),
@@ -614,14 +589,49 @@ module agg_core (
       .answer            (answer),
       .answer_code       (answer_code),
       .answer_ports      (answer_ports),
+      .finished          (finished),
       .refused           (refused),
       .refused_code      (refused_code),
-      .refused_answer    (refused_answer)
+      .refused_answer    (refused_answer),
+      .verdict_valid     (verdict_valid),
+      .verdict_port      (verdict_port),
+      .verdict_slot      (verdict_slot),
+      .verdict_vid       (verdict_vid),
+      .verdict_result    (verdict_result),
+      .verdict_code      (verdict_code)
+  );
+
+  assign e_rank_bit = 3'd1 << e_rank[1:0];
+
+  agg_deadlines #(
+      .JOBS     (1),
+      .JOB_BITS (1),
+      .SLOT_BITS(1)
+  ) u_deadlines (
+      .clk         (clk),
+      .rst         (rst),
+      .flush       (flush),
+      .job_deadline(job_deadline),
+      .slot        (e_slot),
+      .job         (e_job),
+      .start       (timer_start),
+      .stop        (timer_stop),
+      .acted       (acted),
+      .clear       (clear),
+      .clear_slot  (clear_slot),
+      .act_valid   (act_valid),
+      .act_slot    (act_slot),
+      .act_job     (act_job),
+      .act_grant   (act_grant),
+      .act_ok      (act_ok)
   );
 
   agg_port_ranks #(
-      .PORTS(3)
+      .PORTS    (3),
+      .PORT_BITS(2),
+      .STAGES   (1)
   ) u_named (
+      .clk         (clk),
       .member      (member),
       .rank_of_port(rank_of_port),
       .ports       (answer_ports),
@@ -629,18 +639,33 @@ module agg_core (
   );
 
   // -- Sum --
-  wire       send_slot;  // of the result being sent
+  wire       choice_slot;  // of the beat that is read next
+  wire       begun;  // a slot's first beat was chosen
+  wire       begun_slot;
+  wire       unused_begun_job;
   wire       beat_slot;  // of the beat at the slot memories' outputs
   wire [1:0] beat_index;
+  wire       beat_gen;  // its slot's generation
+  wire       beat_job;
+  wire       beat_chunk_end;  // the beat is its chunk's last
+
+  // Results on their way out: their slots do not begin
+  wire       label_valid;
+  wire       label_slot;
+  wire       prep_valid;
+  wire       prep_slot;
+  wire       send_valid;
+  wire       send_slot;
   wire       unused_beat_pass;
   wire       unused_stalled;  // undecided beats delay the read of a complete slot
 
   // No beat is read again: one pass decides every beat.
   agg_reader #(
-      .JOBS      (1),
-      .JOB_BITS  (1),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2)
+      .JOBS        (1),
+      .JOB_BITS    (1),
+      .SLOT_BITS   (1),
+      .INDEX_BITS  (2),
+      .READ_LATENCY(2)
   ) u_reader (
       .clk          (clk),
       .rst          (rst),
@@ -648,16 +673,24 @@ module agg_core (
       .job_last     (job_last),
       .drained      (drained),
       .complete     (complete),
-      .complete_slot(slot),
-      .complete_job (commit_index),
-      .sending      (sending),
-      .sending_slot (send_slot),
+      .complete_slot(e_slot),
+      .complete_job (e_job),
       .reduced      (reduced),
-      .reduced_job  (sum_job),
+      .reduced_job  (reduced_job),
+      .pick_valid   (label_valid),
+      .pick_slot    (label_slot),
+      .prep_valid   (prep_valid),
+      .prep_slot    (prep_slot),
+      .send_valid   (send_valid),
+      .send_slot    (send_slot),
       .stop         (1'b0),
       .again_valid  (1'b0),
       .again_slot   (1'd0),
       .again_beat   (2'd0),
+      .label_slot   (choice_slot),
+      .begun        (begun),
+      .begun_slot   (begun_slot),
+      .begun_job    (unused_begun_job),
       .rd_en        (rd_en),
       .rd_slot      (rd_slot),
       .rd_beat      (rd_beat),
@@ -665,80 +698,109 @@ module agg_core (
       .beat_slot    (beat_slot),
       .beat_index   (beat_index),
       .beat_pass    (unused_beat_pass),
+      .beat_last    (beat_chunk_end),
       .stalled      (unused_stalled)
   );
 
   wire [31:0] sum;  // of all ports, lane by lane
   wire        sum_over;  // elements that overflowed
   wire        sum_next;  // the next cycle has a sum
+  wire        sum_slot;  // its slot
   wire [ 1:0] sum_beat;
+  wire        sum_gen;
+  wire        sum_job;
+  wire        sum_chunk_end;
 
-  agg_lane u_lane_0 (
-      .clk (clk),
-      .x_p0(p0_gated[31:0]),
-      .x_p1(p1_gated[31:0]),
-      .x_p2(p2_gated[31:0]),
-      .y   (sum[31:0]),
-      .over(sum_over)
-  );
+  genvar l;
+  generate
+    for (l = 0; l < 1; l = l + 1) begin : g_lane
+      agg_lane u_lane (
+          .clk (clk),
+          .x_p0(gated[31:0]),
+          .x_p1(gated[63:32]),
+          .x_p2(gated[95:64]),
+          .y   (sum),
+          .over(sum_over)
+      );
+    end
+  endgenerate
 
   // The tag leaves one cycle before its sum.
   agg_tag_delay #(
-      .WIDTH (3),
+      .WIDTH (6),
       .CYCLES(3)
   ) u_sum_tag (
       .clk      (clk),
       .rst      (rst),
       .in_valid (beat_strobe),
-      .in_tag   ({beat_slot, beat_index}),
+      .in_tag   ({beat_slot, beat_index, beat_gen, beat_job, beat_chunk_end}),
       .out_valid(sum_next),
-      .out_tag  ({sum_slot, sum_beat})
+      .out_tag  ({sum_slot, sum_beat, sum_gen, sum_job, sum_chunk_end})
   );
 
   // -- Result cache --
-  wire       sum_nonfinite;  // elements that are a NaN or an infinity
-  wire       begun;  // the first beat of a result is written
-  wire       cache_wr_en;
-  wire       cache_wr_slot;
-  wire [1:0] cache_wr_beat;
-  wire       nonfinite;  // elements of the previous sum that are a NaN or an infinity
-  wire       overflow;  // elements of the previous sum that overflowed
-  wire       send_en;  // reads a beat for the egress
-  wire [1:0] send_beat;
-  wire       send_written;  // the beat is in the cache
+  wire        sum_nonfinite;  // elements that are a NaN or an infinity
+  wire        cache_wr_en;
+  wire        cache_wr_slot;
+  wire [ 1:0] cache_wr_beat;
+  wire        written;  // a sum was written in the last cycle
+  wire        unused_written_job;
+  wire [31:0] written_vid;
+  wire        nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
+  wire        overflow;  // and its elements that overflowed
+  wire        send_en;  // reads a beat for the egress
+  wire        send_read_slot;
+  wire [ 1:0] send_beat;
+  wire        query_slot;  // is this beat in the cache?
+  wire        query_gen;
+  wire [ 1:0] query_beat;
+  wire        query_written;  // one cycle later: it is
 
   assign sum_nonfinite = 1'd0;
 
   agg_writer #(
       .LANES     (1),
+      .JOB_BITS  (1),
       .SLOT_BITS (1),
       .INDEX_BITS(2),
-      .COUNT_BITS(1)
+      .COUNT_BITS(1),
+      .PASSES    (0)
   ) u_writer (
       .clk          (clk),
       .rst          (rst),
+      .clear        (clear),
+      .clear_slot   (clear_slot),
       .next_valid   (sum_next),
+      .next_again   (1'b0),
       .next_whole   (1'b1),
+      .next_last    (sum_chunk_end),
       .next_slot    (sum_slot),
+      .next_gen     (sum_gen),
+      .next_job     (sum_job),
       .next_beat    (sum_beat),
-      .next_last    (job_last),
       .sum_nonfinite(sum_nonfinite),
       .sum_over     (sum_over),
       .wr_en        (cache_wr_en),
       .wr_slot      (cache_wr_slot),
       .wr_beat      (cache_wr_beat),
-      .begun        (begun),
       .reduced      (reduced),
+      .reduced_slot (reduced_slot),
+      .reduced_gen  (reduced_gen),
+      .reduced_job  (reduced_job),
+      .written      (written),
+      .written_job  (unused_written_job),
       .nonfinite    (nonfinite),
       .overflow     (overflow),
-      .query_slot   (send_slot),
-      .query_beat   (send_beat),
-      .query_written(send_written)
+      .query_slot   (query_slot),
+      .query_gen    (query_gen),
+      .query_beat   (query_beat),
+      .query_written(query_written)
   );
 
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(3),
+      .APART    (1),
       .FORWARD  (1)
   ) u_cache (
       .clk    (clk),
@@ -746,49 +808,19 @@ module agg_core (
       .wr_addr({cache_wr_slot, cache_wr_beat}),
       .wr_data(sum),
       .rd_en  (send_en),
-      .rd_addr({send_slot, send_beat}),
+      .rd_addr({send_read_slot, send_beat}),
       .rd_data(m_axis_tdata)
   );
 
-  // -- Egress --
-  wire       result_valid;  // a result is ready to send
-  wire       result_job;
-  wire       result_slot;
-  wire [2:0] result_to;  // the destination ports
-  wire       result_replay;
-  wire       result_take;
+  // -- Labels --
+  wire        begun_gen;  // of begun_slot
 
-  agg_owed #(
-      .PORTS    (3),
-      .SLOT_BITS(1)
-  ) u_owed (
-      .clk           (clk),
-      .rst           (rst),
-      .flush         (flush),
-      .slot_mask     (slot_mask),
-      .member        (present),
-      .begun         (begun),
-      .begun_slot    (sum_slot),
-      .slot          (slot),
-      .turn_over     (turn_over),
-      .owe           (owe),
-      .port          (commit_ports),
-      .ready         (port_ready),
-      .pick_valid    (result_valid),
-      .pick_slot     (result_slot),
-      .pick_receivers(result_to),
-      .pick_replay   (result_replay),
-      .pick_take     (result_take)
-  );
-
-  assign result_job = 1'd0;
-
-  wire        unused_written_job;  // of the sum being written
-  wire [31:0] written_vid;
-  wire [ 2:0] result_ports;  // ports in the result that is ready to send
+  // The label of label_slot, two cycles later
+  wire [ 2:0] result_ports;  // that contributed
   wire [31:0] result_vid;
   wire [ 1:0] result_ecn;
   wire        result_nonfinite;
+  wire        result_gen;
 
   agg_labels #(
       .PORTS    (3),
@@ -797,31 +829,91 @@ module agg_core (
   ) u_labels (
       .clk               (clk),
       .complete          (complete),
-      .complete_slot     (slot),
-      .complete_job      (commit_index),
+      .complete_slot     (e_slot),
+      .complete_job      (e_job),
       .complete_ports    (complete_ports),
       .complete_vid      (complete_vid),
       .complete_ecn      (complete_ecn),
       .complete_nonfinite(complete_nonfinite),
-      .beat_slot         (beat_slot),
+      .complete_gen      (e_gen),
+      .rd_slot           (choice_slot),
+      .begun             (begun),
+      .begun_slot        (begun_slot),
+      .begun_gen         (begun_gen),
       .beat_ports        (beat_members),
-      .sum_slot          (sum_slot),
-      .sum_job           (sum_job),
-      .written_job       (unused_written_job),
+      .beat_gen          (beat_gen),
+      .beat_job          (beat_job),
+      .wr_slot           (cache_wr_slot),
       .written_vid       (written_vid),
-      .send_slot         (result_slot),
+      .send_slot         (label_slot),
       .send_ports        (result_ports),
       .send_vid          (result_vid),
       .send_ecn          (result_ecn),
-      .send_nonfinite    (result_nonfinite)
+      .send_nonfinite    (result_nonfinite),
+      .send_gen          (result_gen)
   );
 
+  // -- Egress --
+  wire       pick_job;  // of the result that is picked
+  wire       decide;  // every second cycle: picks are made
+  wire [2:0] ready;  // ports that can take a packet
+  wire [2:0] starting;  // ports that were just given one: not ready yet
+  wire       owe_nearly_full;
+
+  assign slow = |owe_nearly_full;
+
+  wire       pick_ready;  // picks a result now
+  wire       pick_valid;  // the pick
+  wire       pick_slot;
+  wire [2:0] pick_receivers;  // destination ports
+  wire       pick_replay;
+  wire       unused_pick_wants;
+
+  agg_owed #(
+      .PORTS    (3),
+      .SLOT_BITS(1)
+  ) u_owed (
+      .clk            (clk),
+      .rst            (rst),
+      .flush          (flush),
+      .clear          (clear),
+      .clear_slot     (clear_slot),
+      .slot_mask      (slot_mask),
+      .member         (present),
+      .begun          (begun),
+      .begun_slot     (begun_slot),
+      .begun_gen      (begun_gen),
+      .slot           (e_slot),
+      .turn_over      (turn_over),
+      .gen            (e_gen),
+      .owe            (owe),
+      .port           (judged),
+      .owe_nearly_full(owe_nearly_full),
+      .decide         (decide),
+      .ready          (ready),
+      .starting       (starting),
+      .pick_wants     (unused_pick_wants),
+      .pick_ready     (pick_ready),
+      .pick_valid     (pick_valid),
+      .pick_slot      (pick_slot),
+      .pick_receivers (pick_receivers),
+      .pick_replay    (pick_replay)
+  );
+
+  assign pick_job = 1'd0;
+
+  // The picked result; its ranks
+  wire       label_job;
+  wire [2:0] label_receivers;  // destination ports
   wire [2:0] result_mask;  // ranks in the sum
   wire [2:0] result_receivers;  // ranks that receive it
 
   agg_port_ranks #(
-      .PORTS(3)
+      .PORTS    (3),
+      .PORT_BITS(2),
+      .STAGES   (1)
   ) u_contributors (
+      .clk         (clk),
       .member      (member),
       .rank_of_port(rank_of_port),
       .ports       (result_ports),
@@ -829,23 +921,86 @@ module agg_core (
   );
 
   agg_port_ranks #(
-      .PORTS(3)
+      .PORTS    (3),
+      .PORT_BITS(2),
+      .STAGES   (1)
   ) u_receivers (
+      .clk         (clk),
       .member      (member),
       .rank_of_port(rank_of_port),
-      .ports       (result_to),
+      .ports       (label_receivers),
       .ranks       (result_receivers)
   );
 
-  wire        status_valid;
-  wire [ 1:0] status_port;
+  // Replies, in the cycle of the ranks that they name
+  wire        reply_valid;
+  wire        reply_answer;
+  wire        reply_refuse;
+  wire        reply_notice;
+  wire [ 7:0] reply_answer_code;
+  wire [ 7:0] reply_refuse_code;
+  wire [ 7:0] reply_notice_code;
+  wire [ 1:0] reply_port;
+  wire [ 7:0] reply_job;
+  wire [15:0] reply_epoch;
+  wire [ 7:0] reply_rank;
+  wire [31:0] reply_vid;
+  wire [ 2:0] reply_notice_ports;
+  wire        reply_notice_job;
+  wire [31:0] reply_notice_vid;
+
+  agg_tag_delay #(
+      .WIDTH (129),
+      .CYCLES(1)
+  ) u_replies (
+      .clk(clk),
+      .rst(rst),
+      .in_valid(answer || refused_answer || notice),
+      .in_tag({
+        answer,
+        refused_answer,
+        notice,
+        answer_code,
+        refused_code,
+        notice_code,
+        e_port,
+        e_number,
+        e_epoch,
+        e_rank,
+        e_vid,
+        notice_ports,
+        e_job,
+        notice_vid
+      }),
+      .out_valid(reply_valid),
+      .out_tag({
+        reply_answer,
+        reply_refuse,
+        reply_notice,
+        reply_answer_code,
+        reply_refuse_code,
+        reply_notice_code,
+        reply_port,
+        reply_job,
+        reply_epoch,
+        reply_rank,
+        reply_vid,
+        reply_notice_ports,
+        reply_notice_job,
+        reply_notice_vid
+      })
+  );
+
+  wire        status_wants;
+  wire        status_ready;  // picks a status now
+  wire        status_valid;  // the pick
+  wire [ 2:0] status_ports;  // its port, one hot
   wire [ 7:0] status_job;
   wire [15:0] status_epoch;
   wire [ 7:0] status_rank;
   wire [ 7:0] status_code;
   wire [31:0] status_vid;
   wire [ 2:0] status_mask;
-  wire        status_take;
 
   agg_status #(
       .PORTS    (3),
@@ -856,74 +1011,106 @@ module agg_core (
       .clk         (clk),
       .rst         (rst),
       .drop        (drop_statuses),
-      .answer      (answer),
-      .answer_code (answer_code),
+      .answer      (reply_valid && reply_answer),
+      .answer_code (reply_answer_code),
       .answer_mask (answer_mask),
-      .refuse      (refused_answer),
-      .refuse_code (refused_code),
-      .port        (commit_port),
-      .job         (commit_job),
-      .epoch       (commit_epoch),
-      .rank        (commit_rank),
-      .vid         (commit_vid),
-      .notice      (notice),
-      .notice_ports(notice_ports),
-      .notice_code (notice_code),
-      .notice_job  (commit_index),
+      .refuse      (reply_valid && reply_refuse),
+      .refuse_code (reply_refuse_code),
+      .port        (reply_port),
+      .job         (reply_job),
+      .epoch       (reply_epoch),
+      .rank        (reply_rank),
+      .vid         (reply_vid),
+      .notice      (reply_valid && reply_notice),
+      .notice_ports(reply_notice_ports),
+      .notice_code (reply_notice_code),
+      .notice_job  (reply_notice_job),
       .notice_epoch(job_epoch),
-      .notice_vid  (notice_vid),
+      .notice_vid  (reply_notice_vid),
       .notice_ranks(rank_of_port),
-      .ready       (port_ready),
+      .ready       (ready),
+      .pick_wants  (status_wants),
+      .pick_ready  (status_ready),
       .pick_valid  (status_valid),
-      .pick_port   (status_port),
+      .pick_ports  (status_ports),
       .pick_job    (status_job),
       .pick_epoch  (status_epoch),
       .pick_rank   (status_rank),
       .pick_code   (status_code),
       .pick_vid    (status_vid),
-      .pick_mask   (status_mask),
-      .pick_take   (status_take)
+      .pick_mask   (status_mask)
   );
 
+  wire sends_result;
+  wire sends_replay;
+  wire sends_status;
+
   agg_egress #(
-      .PORTS     (3),
-      .PORT_BITS (2),
-      .SLOT_BITS (1),
-      .INDEX_BITS(2),
-      .KEEP_BITS (4),
-      .FORMAT    (8'd6)
+      .PORTS        (3),
+      .JOB_BITS     (1),
+      .SLOT_BITS    (1),
+      .INDEX_BITS   (2),
+      .KEEP_BITS    (4),
+      .RANKS_LATENCY(1),
+      .FORMAT       (8'd6)
   ) u_egress (
       .clk             (clk),
       .rst             (rst),
-      .result_valid    (result_valid),
-      .result_slot     (result_slot),
-      .result_last     (job_last),
-      .result_ports    (result_to),
-      .result_job      ({7'd0, result_job}),
-      .result_epoch    (job_epoch),
-      .result_chunk    (job_chunk),
+      .port_ready      (port_ready),
+      .start           (port_start),
+      .decide          (decide),
+      .ready           (ready),
+      .starting        (starting),
+      .pick_ready      (pick_ready),
+      .pick_valid      (pick_valid),
+      .pick_job        (pick_job),
+      .pick_slot       (pick_slot),
+      .pick_receivers  (pick_receivers),
+      .pick_replay     (pick_replay),
+      .begun           (begun),
+      .begun_slot      (begun_slot),
+      .label_valid     (label_valid),
+      .label_job       (label_job),
+      .label_slot      (label_slot),
+      .label_receivers (label_receivers),
+      .job_last        (job_last),
+      .job_number      ({7'd0, label_job}),
+      .job_epoch       (job_epoch),
+      .job_chunk       (job_chunk),
+      .job_member      (member),
+      .result_ports    (result_ports),
       .result_vid      (result_vid),
       .result_ecn      (result_ecn),
       .result_nonfinite(result_nonfinite),
-      .result_partial  (|(member & ~result_ports)),
+      .result_gen      (result_gen),
       .result_mask     (result_mask),
       .result_receivers(result_receivers),
-      .result_replay   (result_replay),
-      .result_take     (result_take),
+      .status_wants    (status_wants),
+      .status_ready    (status_ready),
       .status_valid    (status_valid),
-      .status_port     (status_port),
+      .status_ports    (status_ports),
       .status_job      (status_job),
       .status_epoch    (status_epoch),
       .status_rank     (status_rank),
       .status_code     (status_code),
       .status_vid      (status_vid),
       .status_mask     (status_mask),
-      .status_take     (status_take),
+      .prep_valid      (prep_valid),
+      .prep_slot       (prep_slot),
+      .send_valid      (send_valid),
+      .send_slot       (send_slot),
+      .clear           (clear),
+      .clear_slot      (clear_slot),
+      .query_slot      (query_slot),
+      .query_gen       (query_gen),
+      .query_beat      (query_beat),
+      .query_written   (query_written),
+      .sends_result    (sends_result),
+      .sends_replay    (sends_replay),
+      .sends_status    (sends_status),
       .rd_en           (send_en),
-      .rd_slot         (send_slot),
+      .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
-      .rd_written      (send_written),
-      .sending         (sending),
       .m_axis_tkeep    (m_axis_tkeep),
       .m_axis_tvalid   (m_axis_tvalid),
       .m_axis_tready   (m_axis_tready),
@@ -948,7 +1135,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'ha08142e03a574a5f),
+      .CONFIG_HASH(64'h1e18b6d9fd3be4a2),
       .LANES      (64'd1),
       .PORTS      (64'd3),
       .FORMAT     (64'h606),
@@ -958,7 +1145,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd10),
+      .LATENCY    (64'd23),
       .JOB_BITS   (1),
       .RANK_BITS  (2)
   ) u_registers (
@@ -970,6 +1157,7 @@ module agg_core (
       .s_reg_write   (s_reg_write),
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
+      .s_reg_partial (s_reg_partial),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),
@@ -1016,9 +1204,9 @@ module agg_core (
       .rst             (rst),
       .clear           (sets_up),
       .stored_nonfinite(store_nonfinite),
-      .vid             (commit_vid),
-      .rank            (commit_rank),
-      .wr_en           (cache_wr_en),
+      .vid             (e_vid),
+      .rank            (e_rank),
+      .wr_en           (written),
       .wr_vid          (written_vid),
       .nonfinite       (nonfinite),
       .overflow        (overflow),
@@ -1040,11 +1228,11 @@ module agg_core (
       .clear    (|sets_up),
       .clear_job(sets_up_job),
       .ready    (cleared),
-      .store    (commit_store),
+      .store    (store),
       .turn_over(turn_over),
-      .slot     (slot),
-      .job      (commit_index),
-      .rank     (commit_rank[1:0]),
+      .slot     (e_slot),
+      .job      (e_job),
+      .rank     (e_rank[1:0]),
       .rd_job   (lag_job),
       .rd_rank  (lag_rank),
       .rd_bucket(lag_bucket),
@@ -1057,16 +1245,16 @@ module agg_core (
       .clk              (clk),
       .rst              (rst),
       .clear            (clear_counters),
-      .stored           (commit_store),
+      .stored           (store),
       .stored_ce        (store_ce),
       .stored_nonfinite (store_nonfinite),
       .asked            (asked),
-      .finished         (commit_finish),
+      .finished         (finished),
       .chunk            (reduced),
       .beat             (beat_strobe),
-      .result           (result_take && !result_replay),
-      .replay           (result_take && result_replay),
-      .status           (status_take),
+      .result           (sends_result),
+      .replay           (sends_replay),
+      .status           (sends_status),
       .nonfinite_out    (nonfinite),
       .overflow         (overflow),
       .overdue          (overdue),

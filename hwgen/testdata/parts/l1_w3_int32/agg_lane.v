@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 1 -workers 3 -format int32 -result int32 -sum tree -saturate -chunk 4
-//      -window 1 -jobs 1 -shell none
+//      -window 1 -jobs 1 -shell none -registers axil
 
 // One lane: y is the integer sum of x_p0..x_p2, saturated, 3 cycles later; a new
 // sum every cycle. over is high if the sum is beyond the format's range.

@@ -1,5 +1,5 @@
 // Made by: hwgen -lanes 2 -workers 3 -format fp32 -result fp32 -sum exact -chunk 4 -window 1
-//      -jobs 1 -shell none
+//      -jobs 1 -shell none -registers axil
 
 // One lane: y is the sum of x_p0..x_p2, rounded once, 19 cycles later; a new sum every cycle.
 // It aligns all operands to the largest exponent and sums them in a window of 44 bits.
@@ -85,12 +85,12 @@ module agg_lane (
   wire [43:0] magnitude_p0;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (44),
-      .MARK    (1),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (44),
+      .MARK      (1),
+      .DSP       (0)
   ) u_align_p0 (
       .clk      (clk),
       .x        (held_p0),
@@ -116,12 +116,12 @@ module agg_lane (
   wire [43:0] magnitude_p1;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (44),
-      .MARK    (1),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (44),
+      .MARK      (1),
+      .DSP       (0)
   ) u_align_p1 (
       .clk      (clk),
       .x        (held_p1),
@@ -147,12 +147,12 @@ module agg_lane (
   wire [43:0] magnitude_p2;
 
   agg_window_align #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .WINDOW  (44),
-      .MARK    (1),
-      .DSP     (0)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .WINDOW    (44),
+      .MARK      (1),
+      .DSP       (0)
   ) u_align_p2 (
       .clk      (clk),
       .x        (held_p2),
@@ -170,9 +170,9 @@ module agg_lane (
   wire all_negative;  // a sum of zeros is -0
 
   agg_window_special #(
-      .EXP     (8),
-      .INFINITY(1),
-      .OPERANDS(3)
+      .EXP       (8),
+      .INFINITIES(1),
+      .OPERANDS  (3)
   ) u_special (
       .clk         (clk),
       .max         (max),
@@ -403,11 +403,11 @@ module agg_lane (
   );
 
   agg_window_round #(
-      .EXP     (8),
-      .FRAC    (23),
-      .INFINITY(1),
-      .GROWTH  (2),
-      .KEEP    (42)
+      .EXP       (8),
+      .FRAC      (23),
+      .INFINITIES(1),
+      .GROWTH    (2),
+      .KEEP      (42)
   ) u_round (
       .clk         (clk),
       .inverted    (inverted),

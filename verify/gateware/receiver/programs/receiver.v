@@ -18,7 +18,7 @@ module receiver #(
     input  wire                    s_axis_tvalid,
     output wire                    s_axis_tready,
 
-    output wire [   175:0] header,
+    output wire [     175:0] header,
     output wire [8*STEP-1:0] m_axis_tdata,
     output wire [  STEP-1:0] m_axis_tkeep,
     output wire              m_axis_tvalid,
@@ -35,7 +35,8 @@ module receiver #(
 );
 
   wire [8*WINDOW-1:0] window;
-  wire [         3:0] count;
+  wire [  WINDOW-1:0] valid;
+  wire [         3:0] sync_bytes;
   wire [         3:0] take;
   wire                commit;
   wire                rewind;
@@ -53,7 +54,8 @@ module receiver #(
       .s_axis_tvalid(s_axis_tvalid),
       .s_axis_tready(s_axis_tready),
       .window       (window),
-      .count        (count),
+      .valid        (valid),
+      .sync_bytes   (sync_bytes),
       .take         (take),
       .commit       (commit),
       .rewind       (rewind)
@@ -68,7 +70,8 @@ module receiver #(
       .clk              (clk),
       .rst              (rst),
       .window           (window),
-      .count            (count),
+      .valid            (valid),
+      .sync_bytes       (sync_bytes),
       .take             (take),
       .commit           (commit),
       .rewind           (rewind),

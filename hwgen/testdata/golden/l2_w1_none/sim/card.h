@@ -1,4 +1,4 @@
-// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none
+// Made by: hwgen -lanes 2 -workers 1 -format fp32 -result fp32 -sum tree -chunk 8 -window 1 -jobs 1 -shell none -registers axil
 //
 // The card's sizes, and access to its pins for the C++ in this folder.
 
@@ -24,9 +24,9 @@ constexpr int LANES = 2;
 constexpr int PORTS = 1;
 constexpr int CHUNK = 8;    // maximum, in elements
 constexpr int WINDOW = 1;  // maximum, in chunks
-constexpr int LATENCY = 8;
+constexpr int LATENCY = 23;
 constexpr int LINK_BITS = 0;  // 0: no link
-constexpr uint64_t CONFIG_HASH = 0x2e1823cef488820dull;
+constexpr uint64_t CONFIG_HASH = 0xc8fe06fc2b34f4b2ull;
 
 // Pins of one port.
 template <typename Model>

@@ -23,9 +23,9 @@ constexpr int LANES = 4;
 constexpr int PORTS = 3;
 constexpr int CHUNK = 32;    // maximum, in elements
 constexpr int WINDOW = 2;  // maximum, in chunks
-constexpr int LATENCY = 35;
+constexpr int LATENCY = 42;
 constexpr int LINK_BITS = 32;  // 0: no link
 #define CARD_HAS_LINK
-constexpr uint64_t CONFIG_HASH = 0x3e62a446da708ec8ull;
+constexpr uint64_t CONFIG_HASH = 0x658733078de587e1ull;
 
 #endif

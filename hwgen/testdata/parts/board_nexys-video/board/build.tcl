@@ -9,6 +9,11 @@
 set part xc7a200tsbg484-1
 set top board_top
 set constraints ../nexys-video.xdc
+set crossings {
+  ../agg_async_fifo.tcl
+  ../agg_board_reset.tcl
+  ../agg_sync.tcl
+}
 set sources {
   ../agg_async_fifo.v
   ../agg_board_reset.v
@@ -38,7 +43,9 @@ set sources {
   ../../agg_frame_tx.v
   ../../agg_gate.v
   ../../agg_ingress.v
+  ../../agg_job_checks.v
   ../../agg_job_counts.v
+  ../../agg_job_places.v
   ../../agg_jobs.v
   ../../agg_labels.v
   ../../agg_lags.v
@@ -50,6 +57,7 @@ set sources {
   ../../agg_reader.v
   ../../agg_register_link.v
   ../../agg_registers.v
+  ../../agg_replies.v
   ../../agg_route.v
   ../../agg_slot_fifo.v
   ../../agg_slots.v
@@ -187,13 +195,14 @@ proc wrong_paths {} {
 }
 
 proc build {} {
-  global part top constraints sources card_clock link_clock clocks found_nothing
+  global part top constraints crossings sources card_clock link_clock clocks found_nothing
   foreach id $found_nothing { set_msg_config -id $id -new_severity ERROR }
 
   read_verilog $sources
   read_xdc $constraints
-  synth_design -top $top -part $part -include_dirs ../..
+  synth_design -top $top -part $part -include_dirs ../.. -flatten_hierarchy rebuilt
   stop_if [concat [wrong_pins] [wrong_clocks $clocks]]
+  foreach file $crossings { source $file }
 
   opt_design
   place_design
@@ -203,6 +212,7 @@ proc build {} {
   report_utilization -file utilization.rpt
   report_io -file io.rpt
   report_cdc -details -file cdc.rpt
+  report_bus_skew -file skew.rpt
 
   set limit [get_property PERIOD [get_clocks $card_clock]]
   set link_period [get_property PERIOD [get_clocks $link_clock]]
