@@ -65,13 +65,13 @@ module agg_port_ranks #(
         assign its_ranks = in_ranks;
       end else if (STAGES == 2 && b == MIDDLE) begin : g_register
         reg [PLACES-1:0] set_reg;
-        reg [ WIDTH-1:0] ranks_reg;
+        reg [ WIDTH-1:0] left_reg;
         always @(posedge clk) begin
-          set_reg   <= g_level[b-1].next_set;
-          ranks_reg <= g_level[b-1].next_ranks;
+          set_reg  <= g_level[b-1].next_set;
+          left_reg <= g_level[b-1].next_ranks;
         end
         assign set = set_reg;
-        assign its_ranks = ranks_reg;
+        assign its_ranks = left_reg;
       end else begin : g_wire
         assign set = g_level[b-1].next_set;
         assign its_ranks = g_level[b-1].next_ranks;
