@@ -85,7 +85,7 @@ func generate(ctx context.Context, o config.Options, stdout, stderr io.Writer) e
 	}
 	if p.Huge() {
 		fmt.Fprintf(stderr, "hwgen: warning: the card's memories have %d Mbit; the largest FPGA has %d. "+
-			"Set a smaller -window or -chunk\n", p.MemoryBits()/1e6, int(plan.HugeBits)/1e6)
+			"Set a smaller -window or -chunk\n", p.MemoryBits()/1_000_000, plan.HugeBits/1_000_000)
 	}
 	if o.JSON {
 		_, err = stdout.Write(files.Manifest())

@@ -124,7 +124,7 @@ func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, 
 func (p *Plan) ClearCycles() int { return p.Slots + clearOverhead + p.Workers + setupOverhead }
 
 // HugeBits is the memory of the FPGA that has most: AMD's VP1902, block RAM and UltraRAM.
-const HugeBits = 858e6
+const HugeBits = 858_000_000
 
 // Huge reports whether no FPGA has as much memory as the card needs.
 func (p *Plan) Huge() bool { return p.MemoryBits() > HugeBits }
