@@ -261,6 +261,11 @@ def number(handle):
     return int(handle._handle.get_signal_val_binstr(), 2)
 
 
+def joined(width, values):
+    """Returns a vector of fields of the given width, the first lowest."""
+    return sum(int(value) << width * i for i, value in enumerate(values))
+
+
 def cycle():
     """Returns the number of the clock cycle, the same for all streams."""
     return get_sim_time("step") // _cycle_steps()

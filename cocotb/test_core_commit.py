@@ -11,7 +11,7 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge
 
 import zwire
-from bench import run, start
+from bench import joined, run, start
 
 # Fields of a request, as in agg_ingress: name and width, lowest first.
 REQUEST = [
@@ -38,11 +38,6 @@ def pack_request(request):
         value |= request[name] << shift
         shift += bits
     return value
-
-
-def joined(bits, values):
-    """Returns a vector of fields of the given width, the first lowest."""
-    return sum(int(value) << bits * i for i, value in enumerate(values))
 
 
 def expected_code(request, jobs, port):

@@ -7,39 +7,11 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
-from bench import run, start
+from bench import joined, run, start
 from streams import PATTERNS, StreamSource
 
-# Fields of a commit's request, as in agg_ingress: name and width, lowest first.
-REQUEST = [
-    ("version", 4),
-    ("kind", 4),
-    ("ecn", 2),
-    ("job", 8),
-    ("format", 8),
-    ("epoch", 16),
-    ("rank", 8),
-    ("vid", 32),
-    ("length", 16),
-    ("whole", 1),
-    ("bad", 1),
-    ("nonfinite", 1),
-    ("writable", 1),
-    ("entered", 1),
-]
-
-
-def unpack_request(value):
-    request = {}
-    for name, bits in REQUEST:
-        request[name] = value & (1 << bits) - 1
-        value >>= bits
-    return request
-
-
-def joined(bits, values):
-    """Returns a vector of fields of the given width, the first lowest."""
-    return sum(int(value) << bits * i for i, value in enumerate(values))
+# Fields of a commit's request.
+REQUEST = "version kind ecn job format epoch rank vid length whole bad nonfinite writable entered".split()
 
 
 def header_bits(fields):
@@ -246,7 +218,7 @@ def data_beats(vid, count, last=True):
 
 def granted_request(dut):
     """Returns the fields of the request that is granted in this cycle."""
-    return {name: int(getattr(dut, f"req_{name}").value) for name, _ in REQUEST}
+    return {name: int(getattr(dut, f"req_{name}").value) for name in REQUEST}
 
 
 async def granted(dut):
