@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
 from bench import leaf, run, start
-from streams import PATTERNS, StreamSink
+from streams import PATTERNS, StreamSink, StreamSource
 
 
 def bits(ports):
@@ -712,6 +712,37 @@ def test_agg_egress(ports, slot_bits, index_bits, latency):
         testcase=[f"packets_are_what_was_picked/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
         + ["packets_follow_without_a_bubble", "nothing_starves"],
     )
+
+
+# agg_stage
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def beats_leave_one_cycle_later(dut, idle, stall):
+    """In order, each once; a beat a cycle if neither end waits; a reset drops the beat."""
+    rng = random.Random(f"{idle} {stall}")
+    source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+    sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    await start(dut)
+    beats = [{"tuser": rng.getrandbits(len(dut.s_axis_tuser))} for _ in range(60)]
+    for beat in beats:
+        source.put(beat)
+    assert await sink.take(len(beats)) == beats
+    if idle == stall == "never":
+        assert sink.taken_at == [n + 1 for n in source.accepted_at]
+        assert sink.taken_at[-1] - sink.taken_at[0] == len(beats) - 1
+    dut.m_axis_tready.value = 0
+    dut.s_axis_tvalid.value = dut.rst.value = 1
+    for _ in range(2):
+        await RisingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    assert not int(dut.m_axis_tvalid.value)
+
+
+def test_agg_stage():
+    cases = [f"beats_leave_one_cycle_later/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
+    run("agg_stage", parameters={"WIDTH": 9}, testcase=cases)
 
 
 # agg_port_queue
