@@ -12,14 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"tributary/hwgen/cells"
 )
 
 // Parts, by their names on the command line of nextpnr.
 const (
 	part25F = "25k"
-	part45F = "45k"
 	part85F = "85k"
 )
 
@@ -52,7 +49,7 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	if err := os.WriteFile(filepath.Join(s.dir, "wrapper.v"), []byte(wrapper(c.top, s.params, ports)), 0o666); err != nil {
 		return nil, err
 	}
-	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + cells.SynthECP5 + " -top wrapper -json wrapper.json"
+	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + c.synth() + " -top wrapper -json wrapper.json"
 	if err := yosys(ctx, s, script); err != nil {
 		return nil, err
 	}
