@@ -385,7 +385,7 @@ async def every_port_gets_its_latest_status(dut, stall):
     for name in ("drop", "answer", "refuse", "notice", "ready", "pick_ready"):
         getattr(dut, name).value = 0
     await start(dut)
-    statuses, cut_off, ready, before = Statuses(jobs), 0, 0, None
+    statuses, cut_off, ready, before, picked = Statuses(jobs), 0, 0, None, None
     for cycle in range(6000):
         if cycle % 200 == 0:
             often, drops, asks = rng.choice([0.05, 0.2, 0.6]), rng.choice([0, 0, 0.06]), rng.choice([0.2, 1])
@@ -397,12 +397,10 @@ async def every_port_gets_its_latest_status(dut, stall):
         drive = drive_notice if kind == "notice" else drive_status
         added = drive(dut, rng, kind)
         await FallingEdge(dut.clk)
-        if int(dut.pick_valid.value):
-            # Decided in the last cycle: what was pending then
-            port = int(dut.pick_ports.value).bit_length() - 1
-            assert int(dut.pick_ports.value) == 1 << port
+        if picked:
+            # Its fields, one cycle after it was shown and two after it was decided: what was pending then
             shown = {n: int(getattr(dut, f"pick_{n}").value) for n in STATUS if n != "port"}
-            then, could, due = before
+            port, (then, could, due) = picked
             what = then.check(port, shown, could)
             assert what in due or not due, "no turn was taken"
             # It is not pending any more, unless it came anew in that cycle.
@@ -411,6 +409,11 @@ async def every_port_gets_its_latest_status(dut, stall):
             if now.get(port) is old[port]:
                 del now[port]
             statuses.picked.append(what)
+        picked = None
+        if int(dut.pick_valid.value):
+            port = int(dut.pick_ports.value).bit_length() - 1
+            assert int(dut.pick_ports.value) == 1 << port
+            picked = port, before
         else:
             assert before is None or not before[2], "nothing was picked"
         before = None
@@ -492,6 +495,7 @@ class Egress:
         self.cancelled = 0
         self.reads, self.written = [], set()
         self.forgotten = set()  # slots that were cleared: the cache's writer knows of no beat
+        self.shown_to = 0  # the port of a status that was shown in the last cycle
         self.label = None  # the result being labelled
         self.age = 0
 
@@ -528,9 +532,12 @@ class Egress:
             pick = self.drive("pick", PICK)
             if shows:
                 dut.pick_receivers.value = pick["receivers"] = ready & -ready
-            if asked_status and ready:
-                dut.status_valid.value, dut.status_ports.value = 1, ready & -ready
-                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": ready & -ready})
+            # A status's fields come one cycle after its port.
+            if self.shown_to:
+                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": self.shown_to})
+            self.shown_to = ready & -ready if asked_status else 0
+            if self.shown_to:
+                dut.status_valid.value, dut.status_ports.value = 1, self.shown_to
             # The slot of a pick begins now and then in the cycle in which it is shown.
             begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
             dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]

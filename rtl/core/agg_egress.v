@@ -77,11 +77,11 @@ module agg_egress #(
     input wire [PORTS-1:0] result_mask,      // ranks that contributed
     input wire [PORTS-1:0] result_receivers, // ranks at label_receivers
 
-    // The next status; its fields stay from status_valid to the next one
+    // The next status; its fields stay from the cycle after status_valid to the next one
     input  wire             status_wants,
     output wire             status_ready,
     input  wire             status_valid,
-    input  wire [PORTS-1:0] status_ports,  // one-hot
+    input  wire [PORTS-1:0] status_ports,  // one-hot; already with status_valid
     input  wire [      7:0] status_job,
     input  wire [     15:0] status_epoch,
     input  wire [      7:0] status_rank,
