@@ -14,7 +14,7 @@ from traffic import Contributions, data_header
 
 EPOCH = 0xBEEF
 CHUNKS = 40
-QUEUE = 2  # cycles that a port's queue adds to the latency of the core
+QUEUE = 1  # cycles that a port's queue adds to the latency of the core
 CORE = 16  # cycles that the core adds to the latency of a sum that takes long
 
 # Cards with two beats per chunk for each port, at least as many as a result takes to start, and a

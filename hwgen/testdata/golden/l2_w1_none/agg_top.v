@@ -12,7 +12,7 @@
 // A port that accepts no packets does not delay other ports. link_up is synchronous to clk. While
 // it is low, and until its jobs have drained, the card accepts no register access and drops
 // incoming packets. An access under way is answered, and packets in a queue leave completely.
-// Latency from the last contribution's last beat to the result's first: 26 cycles. rst is
+// Latency from the last contribution's last beat to the result's first: 25 cycles. rst is
 // synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.
 
 `default_nettype none
