@@ -60,6 +60,7 @@ module agg_port_queue #(
   localparam [WIDE-1:0] DEPTH = {1'b1, {DEPTH_BITS{1'b0}}};
   localparam [WIDE-1:0] LARGEST = BEATS[WIDE-1:0];
   localparam [PACKET_BITS:0] PACKETS = {1'b1, {PACKET_BITS{1'b0}}};
+  localparam [PACKET_BITS:0] TWO = 2;
 
   // -- Beats: memory, its output, a register after that, the output --------------------------------
 
@@ -177,7 +178,7 @@ module agg_port_queue #(
   wire one = room_reg >= LARGEST && packets_reg < PACKETS;
   wire two = {1'b0, room_reg} >= {LARGEST, 1'b0} && packets_reg < PACKETS - 1'b1;
   wire three = {2'b0, room_reg} >= {2'b0, LARGEST} + {1'b0, LARGEST, 1'b0} &&
-      packets_reg < PACKETS - 2'd2;
+      packets_reg < PACKETS - TWO;
   wire returns = 1 << DEPTH_BITS < 4 * BEATS ? one_reg : two_reg;
 
   always @(posedge clk) begin
