@@ -1,11 +1,11 @@
 // Receives one port's packets: checks their shape, writes payloads into the port's slot
 // memory and requests their commit.
 //
-// A beat passes registers A, B and C, and is written to the slot memory from C: all wr_* are
-// registers, because the memory is far away. A beat that A cannot take waits in the skid, so
-// s_axis_tready is a register. A packet's slot is computed and looked up on its way into A. With
-// its last beat in B, the packet requests its commit, and moves to the queue: the next packet
-// proceeds while the arbiter serves other ports.
+// A beat passes registers A, B and C, and is written to the slot memory from C. All wr_* and
+// req_valid are registers, because the memory and the arbiter are far away. A beat that A cannot
+// take waits in the skid, so s_axis_tready is a register. A packet's slot is computed and looked up
+// on its way into A. With its last beat in B, the packet requests its commit, and moves to the
+// queue: the next packet proceeds while the arbiter serves other ports.
 //
 // A payload is written before its commit shows whether it is bad or a repetition. Only a
 // contribution that is held and not yet summed needs protection: its slot is *busy* and is
@@ -248,11 +248,11 @@ module agg_ingress #(
   reg b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
   reg b_entered_reg;
-  reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
-  wire b_waits;  // with a first beat, for a verdict on data in the same slot
+  // The packet's beats are written: its job is set up, the slot is not busy, and the chunk goes on.
+  reg b_open_reg;
+  reg b_waits_reg;  // with a first beat, for a verdict on data in the same slot
   reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
   reg b_set_reg;  // the slot's bit in set
-  reg b_busy_reg;  // the slot was busy as the packet moved here
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
   reg [INDEX_BITS:0] b_rest_reg;  // beats that the chunk still has, or -1
   reg b_at_last_reg;  // with the chunk's last beat: none
@@ -269,6 +269,7 @@ module agg_ingress #(
   reg a_stored_reg;  // a contribution was stored since
   wire freed, freed_stored;  // the verdict that B waits for was given
   wire all_unjudged;  // no place is free
+  wire waits_next;
 
   // In the next cycle: the queue is taken, and B has a last beat. A grant frees B a cycle later. A
   // packet that takes the last place takes the queue too.
@@ -276,15 +277,16 @@ module agg_ingress #(
   wire asks_next = advance ? a_ends_reg : b_asks_reg;
   wire stuck_next = asks_next && (queued_next || all_unjudged);
 
-  wire may_open = advance && a_data_reg && !a_stored_reg && !flush[a_job_reg];
+  wire may_open = advance && a_data_reg && !a_busy && !a_stored_reg && !flush[a_job_reg];
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 
   always @(posedge clk) begin
     b_open_reg  <= may_open || stays_open;
+    b_waits_reg <= waits_next;
     b_stuck_reg <= stuck_next;
     b_asks_reg  <= asks_next;
-    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits;
+    b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits_reg;
     if (advance) begin
       b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
@@ -298,7 +300,6 @@ module agg_ingress #(
       if (a_first_reg) begin
         b_entered_reg <= a_entered_reg;
         b_set_reg     <= a_set;
-        b_busy_reg    <= a_busy;
         b_job_reg     <= a_job_reg;
         b_slot_reg    <= a_slot_reg;
       end
@@ -307,6 +308,7 @@ module agg_ingress #(
       b_valid_reg <= 1'b0;
       b_asks_reg  <= 1'b0;
       b_open_reg  <= 1'b0;
+      b_waits_reg <= 1'b0;
       b_stuck_reg <= 1'b0;
     end
   end
@@ -318,8 +320,7 @@ module agg_ingress #(
   reg [INDEX_BITS-1:0] c_number_reg;
   reg [BEAT_BITS-1:0] c_beat_reg;
 
-  wire b_open = b_open_reg && !b_busy_reg;  // beats are written
-  wire b_writes = b_valid_reg && b_open && !b_waits;
+  wire b_writes = b_valid_reg && b_open_reg && !b_waits_reg;
 
   always @(posedge clk) begin
     c_valid_reg  <= b_writes && !rst;
@@ -338,13 +339,16 @@ module agg_ingress #(
   reg q_entered_reg, q_writable_reg, q_nonfinite_reg, q_bad_reg, q_whole_reg;
   reg [JOB_BITS-1:0] q_job_reg;
 
-  assign req_valid = queued_reg || asks;
+  reg req_reg;  // the queue is taken, or a packet asks
+
+  assign req_valid = req_reg;
 
   always @(posedge clk) begin
     queued_reg <= queued_next;
+    req_reg    <= queued_next || (asks_next && !stuck_next && !waits_next);
     if (!queued_reg) begin
       q_entered_reg   <= b_entered_reg;
-      q_writable_reg  <= b_open && !flush[b_job_reg];
+      q_writable_reg  <= b_open_reg && !flush[b_job_reg];
       q_nonfinite_reg <= b_nonfinite_reg;
       q_bad_reg       <= b_bad_reg;
       q_whole_reg     <= b_full_reg && b_at_last_reg;
@@ -352,7 +356,10 @@ module agg_ingress #(
     end else begin
       if (flush[q_job_reg]) q_writable_reg <= 1'b0;
     end
-    if (rst) queued_reg <= 1'b0;
+    if (rst) begin
+      queued_reg <= 1'b0;
+      req_reg    <= 1'b0;
+    end
   end
 
   assign req_entered = q_entered_reg;
@@ -381,7 +388,7 @@ module agg_ingress #(
   reg [PLACES-1:0] sets_reg;  // the slot's bit in set
   reg [PLACES-1:0] match_reg;  // place that B waits for, until it is not live
 
-  wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
+  wire match_b = b_asks_reg && b_open_reg && b_slot_reg == a_slot_reg;
   reg [PLACES-1:0] match;
   // The slot of the next verdict. It is granted a cycle or more before, so its place is filled.
   wire [PLACES-1:0] get_next = judged ? {get_reg[PLACES-2:0], get_reg[PLACES-1]} : get_reg;
@@ -400,8 +407,8 @@ module agg_ingress #(
 
   wire [PLACES-1:0] match_next = advance ? match & {PLACES{a_data_reg}} : match_reg & live_reg;
 
-  assign advance      = !(b_waits || b_stuck_reg);
-  assign b_waits      = |match_reg;
+  assign advance      = !(b_waits_reg || b_stuck_reg);
+  assign waits_next   = |match_next;
   assign freed        = |(match_reg & ~live_reg);
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
@@ -422,7 +429,7 @@ module agg_ingress #(
     live_reg <= live_reg & ~judged_reg;
     if (asks) put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
     for (k = 0; k < PLACES; k = k + 1) begin
-      if (asks && put_reg[k]) live_reg[k] <= b_open;
+      if (asks && put_reg[k]) live_reg[k] <= b_open_reg;
       if (put_reg[k] && !all_unjudged) begin
         slots_reg[SLOT_BITS*k+:SLOT_BITS] <= b_slot_reg;
         sets_reg[k]                       <= b_set_reg;
@@ -722,8 +729,8 @@ module agg_ingress #(
       assert (!(a_ends_reg || a_data_reg) || a_valid_reg);
       assert (!a_data_reg || a_first_reg);
       assert (!(b_asks_reg && b_begun) && !(b_valid_reg && !b_holds));
-      if (!advance && !b_waits) assert (b_asks_reg && (queued_reg || filled_reg[PLACES-2]));
-      assert (b_waits == (match_reg != 0) && !(b_waits && advance));
+      if (!advance && !b_waits_reg) assert (b_asks_reg && (queued_reg || filled_reg[PLACES-2]));
+      assert (!(b_waits_reg && advance));
       if (asks) assert (!queued_reg && !all_unjudged);
       if (b_holds) begin
         assert (&b_at || b_number_reg == b_at[INDEX_BITS-1:0]);
@@ -773,7 +780,7 @@ module agg_ingress #(
         assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
             a_header[JOB_LSB+:8] < JOBS);
       if (b_open_reg) assert (b_holds);
-      if (b_open) begin
+      if (b_open_reg) begin
         assert (stands[b_job] && b_slot_reg == b_home && b_header[7:4] == KIND_DATA &&
             b_header[JOB_LSB+:8] < JOBS);
         assert (b_limit == {1'b0, b_last});
@@ -786,7 +793,7 @@ module agg_ingress #(
       if (b_writes)
         assert (stands[b_job] && {1'b0, b_number_reg} == b_at && b_number_reg <= b_last);
       if (a_data_reg && a_slot_reg == watched) assert (a_busy == a_was_busy);
-      if (began && in_b) assert (b_open == expected_open);
+      if (began && in_b) assert (b_open_reg == expected_open);
 
       // Places: taken in order, and free again after their verdict.
       assert (granted <= unjudged && unjudged <= PLACES && taken <= PLACES);
@@ -796,6 +803,8 @@ module agg_ingress #(
       assert ((live_reg & ~unjudged_at & ~judged_reg) == 0);
       assert ((writes & unjudged_at & ~live_reg) == 0);
       if (req_grant) assert (queued_reg);
+      assert (b_waits_reg == (match_reg != 0));
+      assert (req_valid == (queued_reg || asks));
       assert (frees_reg == (judged_reg != 0));
       if (stored_reg) assert (|(judged_reg & live_reg));
       for (n = 0; n < PLACES; n = n + 1)
@@ -820,12 +829,12 @@ module agg_ingress #(
       // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
       if (a_data_reg && a_slot_reg == watched && !a_stored_reg && !a_busy)
         assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
-      if (b_holds && b_open && b_slot_reg == watched) begin
+      if (b_holds && b_open_reg && b_slot_reg == watched) begin
         assert (owns != 0);
-        if (!b_waits) assert (!busy && (hits & live_reg) == 0);
-        if (b_waits && (hits & live_reg) != 0)
+        if (!b_waits_reg) assert (!busy && (hits & live_reg) == 0);
+        if (b_waits_reg && (hits & live_reg) != 0)
           assert ((hits & live_reg) == (match_reg & live_reg) && (!busy || stored_now));
-        if (b_waits && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
+        if (b_waits_reg && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
         if (!busy) assert (b_set_reg == set_now);
       end
       if (b_writes && b_slot_reg == watched) assert (owns != 0 && !busy && pending == 0);
@@ -833,7 +842,7 @@ module agg_ingress #(
 
       // Stored data is the packet's data.
       if (place <= its_last && its_at >= place) begin
-        if (in_b && b_open && b_slot_reg == watched &&
+        if (in_b && b_open_reg && b_slot_reg == watched &&
             (b_at > place || (b_at == place && !b_valid_reg)))
           assert (memory_next == its_place);
         if (|(its_at_place & pending)) assert (memory_next == its_place);
@@ -843,15 +852,15 @@ module agg_ingress #(
 
       // A port waits only for its own packets, until their verdict.
       if (!advance) assert (taken != 0 || freed);
-      if (b_waits) begin
+      if (b_waits_reg) begin
         if (b_slot_reg == watched) assert ((match_reg & (match_reg - 1'b1)) == 0);
         assert (b_valid_reg && b_at == 0 && b_header[7:4] == KIND_DATA);
         if (b_slot_reg == watched) assert ((match_reg & live_reg & ~hits) == 0);
       end
 
       cover (stores && job_last != 0);
-      cover (b_waits && b_open && freed && !freed_stored && b_slot_reg == watched);
-      cover (b_waits && freed && freed_stored);
+      cover (b_waits_reg && b_open_reg && freed && !freed_stored && b_slot_reg == watched);
+      cover (b_waits_reg && freed && freed_stored);
       cover (a_stored_reg && advance && a_data_reg && a_slot_reg == watched);
       cover (pending != 0 && !all_judged && queued_reg && !ready_reg);
       cover (all_unjudged && !ready_reg);

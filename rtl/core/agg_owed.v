@@ -64,6 +64,10 @@ module agg_owed #(
 
   localparam integer NOTES = 8;  // room for ports to note as owed
   localparam integer ROW = 2 * PORTS + 3;
+  localparam integer TABLE_BITS = SLOT_BITS < 5 || SLOT_BITS > 8 ? SLOT_BITS : 4;
+  localparam integer FOLDS = 1 << (SLOT_BITS - TABLE_BITS);
+  localparam [FOLDS-1:0] ONE_FOLD = 1;
+  localparam [SLOT_BITS-1:0] FOLD_OF = {SLOT_BITS{1'b1}} << TABLE_BITS;
 
   // -- Slots that began, and ports to note --------------------------------------------------------
 
@@ -175,19 +179,21 @@ module agg_owed #(
   reg found_reg;  // the scan's slot waits to be picked
   reg restarted_reg;  // the scan has just begun a pass
   reg [SLOT_BITS-1:0] at_reg;  // the scan's slot
+  reg scan_may_reg;  // in a cycle with decide: the scan may look at its slot
+  wire restarts;
 
-  wire others = head_valid || !idle_reg;
-  wire scan_may = !idle_reg && !op_scans_reg && !restarted_reg;
   wire fresh_may = head_valid && !found_reg;
+  wire note_turn = note_valid_reg[0] && !(noted_reg && (head_valid || !idle_reg));
+  wire scan_turn = scan_may_reg && !(fresh_may && scanned_reg);
+  wire takes_other = decide && !begun_reg && !note_turn;
 
   assign takes_begun = decide && begun_reg;
-  assign takes_note  = decide && !begun_reg && note_valid_reg[0] && !(noted_reg && others);
-  wire takes_other = decide && !begun_reg && !(note_valid_reg[0] && !(noted_reg && others));
-  assign takes_scan  = takes_other && scan_may && !(fresh_may && scanned_reg);
-  assign takes_fresh = takes_other && fresh_may && !(scan_may && !scanned_reg);
+  assign takes_note  = decide && !begun_reg && note_turn;
+  assign takes_scan  = takes_other && scan_turn;
+  assign takes_fresh = takes_other && fresh_may && !scan_turn;
 
-  wire [SLOT_BITS-1:0] next_slot = takes_begun ? begun_slot_reg :
-      takes_note ? note_slot_reg[SLOT_BITS-1:0] : takes_scan ? at_reg : head;
+  wire [SLOT_BITS-1:0] next_slot = begun_reg ? begun_slot_reg :
+      note_turn ? note_slot_reg[SLOT_BITS-1:0] : scan_turn ? at_reg : head;
 
   always @(posedge clk) begin
     if (decide) begin
@@ -202,7 +208,9 @@ module agg_owed #(
     if (takes_note) noted_reg <= 1'b1;
     else if (takes_other) noted_reg <= 1'b0;
     if (takes_other) scanned_reg <= takes_scan;
+    scan_may_reg <= !idle_reg && !op_scans_reg && !restarts;
     if (rst || flush) begin
+      scan_may_reg  <= 1'b0;
       op_enters_reg <= 1'b0;
       op_notes_reg  <= 1'b0;
       op_fresh_reg  <= 1'b0;
@@ -221,6 +229,7 @@ module agg_owed #(
   reg ends_reg;  // an operation was decided in the last cycle
   wire [ROW-1:0] next_row;
   wire [ROW-1:0] ram_row;
+  wire [FOLDS-1:0] ram_gens;
   wire ram_gen;
 
   agg_ram #(
@@ -237,20 +246,30 @@ module agg_owed #(
       .rd_data(ram_row)
   );
 
-  // Generations of slots: a row whose generation is not its slot's is void.
-  agg_ram #(
-      .WIDTH    (1),
-      .ADDR_BITS(SLOT_BITS),
-      .APART    (1)
-  ) u_gens (
-      .clk    (clk),
-      .wr_en  (turn_over),
-      .wr_addr(slot),
-      .wr_data(gen),
-      .rd_en  (decide),
-      .rd_addr(next_slot),
-      .rd_data(ram_gen)
-  );
+  // Generations of slots: a row whose generation is not its slot's is void. Tables are read in
+  // folds of 16 slots, and the fold is selected in the next cycle; a large memory is a block RAM.
+  genvar g;
+  generate
+    for (g = 0; g < FOLDS; g = g + 1) begin : g_fold
+      localparam [SLOT_BITS-1:0] FIRST = g << TABLE_BITS;
+
+      agg_ram #(
+          .WIDTH    (1),
+          .ADDR_BITS(TABLE_BITS),
+          .APART    (1)
+      ) u_gens (
+          .clk    (clk),
+          .wr_en  (turn_over && (slot & FOLD_OF) == FIRST),
+          .wr_addr(slot[TABLE_BITS-1:0]),
+          .wr_data(gen),
+          .rd_en  (decide),
+          .rd_addr(next_slot[TABLE_BITS-1:0]),
+          .rd_data(ram_gens[g])
+      );
+    end
+  endgenerate
+
+  assign ram_gen = |(ram_gens & (ONE_FOLD << (op_slot_reg >> TABLE_BITS)));
 
   reg [ROW-1:0] read_reg;  // as the memory had it
   reg [ROW-1:0] wrote_reg;  // as the operation before left its row
@@ -368,7 +387,7 @@ module agg_owed #(
   wire moves = end_scans_reg && (pick_reg || !can_reg);
   wire pass_ends = left_reg == {SLOT_BITS{1'b0}};
   wire wakes = idle_reg && owes;
-  wire restarts = moves && pass_ends;
+  assign restarts = moves && pass_ends;
 
   always @(posedge clk) begin
     if (turn_over) newest_reg <= slot;
@@ -734,6 +753,7 @@ module agg_owed #(
             (seen_reg || to_come <= left_reg) && !(restarted_reg && unseen_reg)));
       if (ended_reg) assert (decide && wrote_reg == rows[ROW*ended_slot_reg+:ROW]);
       assert (!restarted_reg || (ended_reg && !idle_reg && !op_scans_reg));
+      if (decide) assert (scan_may_reg == (!idle_reg && !op_scans_reg && !restarted_reg));
       if (restarted_reg) assert (at_reg == ((newest_was + 1'b1) & slot_mask));
       if (it_picks && end_scans_reg) assert ((pick_receivers & ~serves_reg) == 0);
       assert (idle_reg || (passed & serves_reg) == 0);

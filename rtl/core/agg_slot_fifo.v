@@ -1,10 +1,11 @@
 // A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// The head and the two slots behind it, *second* and *third*, are registers; the others are in a
-// memory with a synchronous read. Its output feeds the third without any logic, because block RAMs
-// are slow. All other registers can take a push, past the memory. A push in cycle 0
-// into an empty queue is at the head in cycle 1. After a pop in cycle 0, the next slot is at the
-// head in cycle 1 or 2. Not done here: a full flag, protection against a pop of an empty queue.
+// The head and the two slots behind it, *next* and *third*, are registers; the others are in a
+// memory with a synchronous read. The memory's output feeds the third without any logic, because
+// block RAMs are slow. A push goes past the memory into the head or the next if nothing is before
+// it. A push in cycle 0 into an empty queue is at the head in cycle 1. After a pop in cycle 0, the
+// next slot is at the head in cycle 1 or 2. Not done here: a full flag, protection against a pop of
+// an empty queue.
 
 `default_nettype none
 
@@ -27,38 +28,38 @@ module agg_slot_fifo #(
   reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the third
   reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
   reg fresh_reg;  // it is the slot behind the third
-  reg head_valid_reg, second_valid_reg, third_valid_reg;
-  reg [SLOT_BITS-1:0] head_reg, second_reg, third_reg;
+  reg head_valid_reg, next_valid_reg, third_valid_reg;
+  reg [SLOT_BITS-1:0] head_reg, next_reg, third_reg;
 
   wire empty = rd_reg == wr_reg;  // no slot is in the memory
   wire open = !head_valid_reg || pop;  // the head is free
-  wire second_open = !second_valid_reg || open;
-  wire third_open = !third_valid_reg || second_open;
+  wire next_open = !next_valid_reg || open;
+  wire third_open = !third_valid_reg || next_open;
   wire moves = third_open && fresh_reg;
-  wire skips = open && !second_valid_reg;  // the head takes the slot behind the second
+  wire skips = open && !next_valid_reg;  // the head takes the slot behind the next
   wire may_pass = push && empty;
-  wire passes = may_pass && (third_valid_reg ? skips : second_open);  // past the memory
-  wire next_valid = third_valid_reg || may_pass;
+  wire passes = may_pass && (third_valid_reg ? skips : next_open);  // past the memory
+  wire may_fill = third_valid_reg || may_pass;
 
   always @(posedge clk) begin
     slot_reg <= slots[rd_reg[SLOT_BITS-1:0]];
     if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
-    if (open) head_reg <= second_valid_reg ? second_reg : third_valid_reg ? third_reg : push_slot;
-    if (second_open) second_reg <= third_valid_reg && !skips ? third_reg : push_slot;
+    if (open) head_reg <= next_valid_reg ? next_reg : third_valid_reg ? third_reg : push_slot;
+    if (next_open) next_reg <= third_valid_reg && !skips ? third_reg : push_slot;
     if (third_open) third_reg <= slot_reg;
     if (push && !passes) wr_reg <= wr_reg + 1'b1;
     if (moves) rd_reg <= rd_reg + 1'b1;
-    fresh_reg        <= !empty && !moves;
-    head_valid_reg   <= !open || second_valid_reg || next_valid;
-    second_valid_reg <= !second_open || (skips ? third_valid_reg && may_pass : next_valid);
-    third_valid_reg  <= !third_open || fresh_reg;
+    fresh_reg       <= !empty && !moves;
+    head_valid_reg  <= !open || next_valid_reg || may_fill;
+    next_valid_reg  <= !next_open || (skips ? third_valid_reg && may_pass : may_fill);
+    third_valid_reg <= !third_open || fresh_reg;
     if (clear) begin
-      wr_reg           <= {SLOT_BITS + 1{1'b0}};
-      rd_reg           <= {SLOT_BITS + 1{1'b0}};
-      fresh_reg        <= 1'b0;
-      head_valid_reg   <= 1'b0;
-      second_valid_reg <= 1'b0;
-      third_valid_reg  <= 1'b0;
+      wr_reg          <= {SLOT_BITS + 1{1'b0}};
+      rd_reg          <= {SLOT_BITS + 1{1'b0}};
+      fresh_reg       <= 1'b0;
+      head_valid_reg  <= 1'b0;
+      next_valid_reg  <= 1'b0;
+      third_valid_reg <= 1'b0;
     end
   end
 
@@ -80,7 +81,7 @@ module agg_slot_fifo #(
   reg [SLOT_BITS:0] queued_count;
   wire [SLOT_BITS:0] waiting = pushed - popped;
   wire watched_waits = watched - popped < waiting;
-  wire [SLOT_BITS:0] first = head_valid + second_valid_reg + third_valid_reg;  // slots in registers
+  wire [SLOT_BITS:0] first = head_valid + next_valid_reg + third_valid_reg;  // slots in registers
   wire [SLOT_BITS:0] behind = waiting - first;
   wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - first;
   reg alone_was;  // a push into an empty queue in the last cycle
@@ -124,27 +125,27 @@ module agg_slot_fifo #(
       assert (!fresh_reg || (behind != 0 && slot_reg == slots[rd_reg[SLOT_BITS-1:0]]));
       assert (!fresh_reg || !clash_was);
       assert (!head_valid || queued[head_slot]);
-      assert (!second_valid_reg || queued[second_reg]);
+      assert (!next_valid_reg || queued[next_reg]);
       assert (!third_valid_reg || queued[third_reg]);
-      assert (!(head_valid && second_valid_reg) || head_slot != second_reg);
+      assert (!(head_valid && next_valid_reg) || head_slot != next_reg);
       assert (!(head_valid && third_valid_reg) || head_slot != third_reg);
-      assert (!(second_valid_reg && third_valid_reg) || second_reg != third_reg);
+      assert (!(next_valid_reg && third_valid_reg) || next_reg != third_reg);
       assert (!stays || (head_valid && head_slot == head_was));
       if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
-      if (watched_waits && watched - popped == head_valid && second_valid_reg)
-        assert (second_reg == put);
-      if (watched_waits && watched - popped == head_valid + second_valid_reg && third_valid_reg)
+      if (watched_waits && watched - popped == head_valid && next_valid_reg)
+        assert (next_reg == put);
+      if (watched_waits && watched - popped == head_valid + next_valid_reg && third_valid_reg)
         assert (third_reg == put);
       if (watched_waits && watched - popped >= first) assert (slots[watched_at] == put);
 
       // The head is missing for one cycle at most, and not after a push into an empty queue.
-      assert (head_valid || waiting == 0 || second_valid_reg || third_valid_reg);
-      assert (second_valid_reg || third_valid_reg || empty || fresh_reg);
+      assert (head_valid || waiting == 0 || next_valid_reg || third_valid_reg);
+      assert (next_valid_reg || third_valid_reg || empty || fresh_reg);
       assert (!(alone_was && !head_valid));
 
       // agg_owed: if it is not used in consecutive cycles, there is a head while any slot is queued.
       if (apart) assert (head_valid == (waiting != 0));
-      if (apart && !used) assert (second_valid_reg == (waiting > 1));
+      if (apart && !used) assert (next_valid_reg == (waiting > 1));
 
       // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
@@ -152,7 +153,7 @@ module agg_slot_fifo #(
         if (i < behind)
           assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]] &&
               !(head_valid && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == head_slot) &&
-              !(second_valid_reg && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == second_reg) &&
+              !(next_valid_reg && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == next_reg) &&
               !(third_valid_reg && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == third_reg));
         for (j = 0; j < i; j = j + 1) begin
           if (i < behind)
