@@ -241,7 +241,7 @@ async def a_flush_drops_what_is_owed(dut):
     assert await bench.rest({0}) == []
 
 
-@pytest.mark.parametrize("ports, slot_bits", [(1, 1), (3, 2), (5, 3)])
+@pytest.mark.parametrize("ports, slot_bits", [(1, 1), (3, 2), (5, 3), (2, 5)])
 def test_agg_owed(ports, slot_bits):
     readiness = ["all", "one_seldom", "any"]
     run(
