@@ -139,13 +139,16 @@ module agg_jobs #(
   localparam [3:0] STATE_RANKS = 4'd7;
   localparam [3:0] STATE_COUNTS = 4'd8;
   localparam [3:0] STATE_ADMIT = 4'd9;
+  localparam integer STATES = 10;
+  localparam [STATES-1:0] ONE_STATE = 1;
 
   reg [3:0] state_reg, target;
-  reg leaves;  // the next state is target
+  reg [STATES-1:0] at_reg;  // state_reg, one-hot
+  wire [STATES-1:0] may_leave;
+  wire leaves = |(at_reg & may_leave);  // the next state is target
   reg [1:0] cycle_reg;  // of the state, from 0 to 3
   reg stopped_reg;
   reg hold_commits_reg;
-  reg walks_now_reg;  // state_reg is STATE_WALK
 
   reg [JOBS-1:0] flush_reg;  // ending jobs
   reg [JOB_BITS-1:0] job_reg;  // the ending job unless all end; the job being set up
@@ -235,19 +238,23 @@ module agg_jobs #(
       .found_place(found_place)
   );
 
-  wire op_starts = op_checks && op_checked;
+  wire op_starts = op_valid && !done_reg && !link_down && op_checked;  // in STATE_IDLE
   wire op_all = !op_commit && !op_abort;
 
   // -- Finished and evicted members ---------------------------------------------------------------
 
-  reg [JOBS-1:0] all_finished_reg;
-  reg [JOB_BITS-1:0] finished_job;  // lowest of these jobs
-  wire any_finished = |all_finished_reg;
+  reg [JOBS-1:0] all_finished, all_finished_reg;
+  reg any_finished_reg;
+  reg [JOB_BITS-1:0] finished_job, finished_job_reg;  // lowest of these jobs
   integer j;
 
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
-    for (j = JOBS - 1; j >= 0; j = j - 1) if (all_finished_reg[j]) finished_job = j[JOB_BITS-1:0];
+    for (j = JOBS - 1; j >= 0; j = j - 1) begin
+      all_finished[j] = valid_reg[j] &&
+          (present[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
+      if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
+    end
   end
 
   // Evictions whose ranks are still to come
@@ -262,10 +269,11 @@ module agg_jobs #(
     evict_jobs_reg <= (evict_jobs_reg << JOB_BITS) |
         {{JOB_BITS * STAGES - JOB_BITS{1'b0}}, evict_job};
 
-    for (e = 0; e < JOBS; e = e + 1) begin
-      all_finished_reg[e] <= valid_reg[e] &&
-          (present[PORTS*e+:PORTS] & ~finished_reg[PORTS*e+:PORTS]) == {PORTS{1'b0}};
+    all_finished_reg <= all_finished;
+    any_finished_reg <= |all_finished;
+    finished_job_reg <= finished_job;
 
+    for (e = 0; e < JOBS; e = e + 1) begin
       if (finish && valid_reg[e] && (JOBS == 1 || finish_job == e[JOB_BITS-1:0])) begin
         finished_reg[PORTS*e+:PORTS] <= finished_reg[PORTS*e+:PORTS] | finish_ports;
         finished_ranks_reg[PORTS*e+:PORTS] <= finished_ranks_reg[PORTS*e+:PORTS] | finish_bit;
@@ -288,6 +296,7 @@ module agg_jobs #(
     if (rst) begin
       evicts_reg         <= {STAGES{1'b0}};
       all_finished_reg   <= {JOBS{1'b0}};
+      any_finished_reg   <= 1'b0;
       finished_reg       <= {PORTS * JOBS{1'b0}};
       finished_ranks_reg <= {PORTS * JOBS{1'b0}};
       evicted_reg        <= {PORTS * JOBS{1'b0}};
@@ -351,63 +360,48 @@ module agg_jobs #(
   wire settled = &cycle_reg;
   wire decides = state_reg == STATE_STOP && stopped_reg;
   wire link_ends = decides && link_down && |valid_reg;
-  wire finish_ends = decides && !link_down && any_finished;  // its operation, if any, starts again
-  wire op_ends = decides && asked && !any_finished;
+  // Its operation, if any, starts again.
+  wire finish_ends = decides && !link_down && any_finished_reg;
+  wire op_ends = decides && asked && !any_finished_reg;
   wire ends_all = link_ends || (op_ends && op_all);
   wire ends = link_ends || finish_ends || op_ends;
   wire sets_up_next = state_reg == STATE_REST && settled && set_up_reg && asked;
-  wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job : op_index;
+  wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job_reg : op_index;
+
+  // For each state, whether it ends
+  assign may_leave[STATE_IDLE] = (link_down && |valid_reg) || any_finished_reg ||
+      (op_starts && op_changes);
+  assign may_leave[STATE_PLACE] = !asked || no_place || place_found;
+  assign may_leave[STATE_STOP] = stopped_reg;
+  assign may_leave[STATE_DRAIN] = settled && &(drained | ~flush_reg);
+  assign may_leave[STATE_HALT] = stopped_reg;
+  assign may_leave[STATE_WALK] = !reduced && clear_slot_reg == last_slot_reg;
+  assign may_leave[STATE_REST] = settled;
+  assign may_leave[STATE_RANKS] = ranks_done;
+  assign may_leave[STATE_COUNTS] = cleared;
+  assign may_leave[STATE_ADMIT] = stopped_reg;
 
   always @* begin
     case (state_reg)
-      STATE_IDLE: begin
-        leaves = (link_down && |valid_reg) || any_finished || (op_starts && op_changes);
-        target = op_commit && !link_down && !any_finished ? STATE_PLACE : STATE_STOP;
-      end
-      STATE_PLACE: begin
-        leaves = !asked || no_place || place_found;
-        target = asked && place_found ? STATE_STOP : STATE_IDLE;
-      end
-      STATE_STOP: begin
-        leaves = stopped_reg;
-        target = !ends ? STATE_IDLE :
-            ends_all || finish_ends || op_had_reg ? STATE_DRAIN : STATE_REST;
-      end
-      STATE_DRAIN: begin
-        leaves = settled && &(drained | ~flush_reg);
-        target = STATE_HALT;
-      end
-      STATE_HALT: begin
-        leaves = stopped_reg;
-        target = STATE_WALK;
-      end
-      STATE_WALK: begin
-        leaves = clear && clear_slot_reg == last_slot_reg;
-        target = STATE_REST;
-      end
-      STATE_REST: begin
-        leaves = settled;
-        target = set_up_reg && asked ? STATE_RANKS : STATE_IDLE;
-      end
-      STATE_RANKS: begin
-        leaves = ranks_done;
-        target = STATE_COUNTS;
-      end
-      STATE_COUNTS: begin
-        leaves = cleared;
-        target = STATE_ADMIT;
-      end
-      default: begin
-        leaves = stopped_reg;
-        target = STATE_IDLE;
-      end
+      STATE_IDLE: target = op_commit && !link_down && !any_finished_reg ? STATE_PLACE : STATE_STOP;
+      STATE_PLACE: target = asked && place_found ? STATE_STOP : STATE_IDLE;
+      STATE_STOP:
+      target = !ends ? STATE_IDLE :
+          ends_all || finish_ends || op_had_reg ? STATE_DRAIN : STATE_REST;
+      STATE_DRAIN: target = STATE_HALT;
+      STATE_HALT: target = STATE_WALK;
+      STATE_WALK: target = STATE_REST;
+      STATE_REST: target = set_up_reg && asked ? STATE_RANKS : STATE_IDLE;
+      STATE_RANKS: target = STATE_COUNTS;
+      STATE_COUNTS: target = STATE_ADMIT;
+      default: target = STATE_IDLE;
     endcase
   end
 
   always @(posedge clk) begin
     if (leaves) begin
       state_reg <= target;
-      walks_now_reg <= target == STATE_WALK;
+      at_reg <= ONE_STATE << target;
       hold_commits_reg <= target != STATE_IDLE && target != STATE_PLACE &&
           target != STATE_COUNTS && (target != STATE_DRAIN || ends_all);
     end
@@ -422,9 +416,9 @@ module agg_jobs #(
     case (state_reg)
       STATE_IDLE: begin
         set_up_reg <= op_commit;
-        reply_reg  <= op_starts && op_changes && !any_finished;
+        reply_reg  <= op_starts && op_changes && !any_finished_reg;
         code_reg   <= op_check;
-        done_reg   <= op_starts && !op_changes && !any_finished;
+        done_reg   <= op_starts && !op_changes && !any_finished_reg;
       end
 
       STATE_PLACE: begin
@@ -446,8 +440,8 @@ module agg_jobs #(
         end
         if (link_ends) complete_reg <= complete_reg | all_finished_reg;
         if (finish_ends) begin
-          complete_reg[finished_job] <= 1'b1;
-          reply_reg                  <= 1'b0;
+          complete_reg[finished_job_reg] <= 1'b1;
+          reply_reg                      <= 1'b0;
         end
       end
 
@@ -483,7 +477,7 @@ module agg_jobs #(
       cycle_reg         <= 2'd0;
       stopped_reg       <= 1'b0;
       hold_commits_reg  <= 1'b1;
-      walks_now_reg     <= 1'b0;
+      at_reg            <= ONE_STATE << STATE_DRAIN;
       flush_reg         <= {JOBS{1'b1}};
       quiet_reg         <= 1'b1;
       set_up_reg        <= 1'b0;
@@ -504,7 +498,7 @@ module agg_jobs #(
   assign quiet         = quiet_reg;
   assign hold          = state_reg != STATE_IDLE;
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush_reg);
-  assign clear         = walks_now_reg && !reduced;
+  assign clear         = at_reg[STATE_WALK] && !reduced;
   assign clear_slot    = clear_slot_reg;
   assign sets_up       = sets_up_reg;
   assign sets_up_job   = job_reg;
@@ -771,12 +765,15 @@ module agg_jobs #(
       assert (hold_commits == (state_reg == STATE_STOP || state_reg == STATE_HALT ||
           state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS ||
           state_reg == STATE_ADMIT || (state_reg == STATE_DRAIN && quiet)));
-      assert (walks_now_reg == (state_reg == STATE_WALK));
+      assert (at_reg == ONE_STATE << state_reg);
       if (hold_commits && stopped_reg) assert (idle_was && held >= 4);
       if (state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS)
         assert (idle_was && held >= 5);
       if (stopped_reg && !(set_up_was && !is_set_up) && !ending)
         assert (!hold_commits || all_finished_reg[watched] == all_done);
+      assert (any_finished_reg == |all_finished_reg);
+      if (any_finished_reg) assert (all_finished_reg[finished_job_reg]);
+      if (all_finished_reg[watched]) assert (finished_job_reg <= watched);
       if (all_finished_reg[watched])
         assert (is_set_up || (state_reg == STATE_DRAIN && age == 0 && its_flush));
       if (ending) begin
