@@ -79,7 +79,7 @@ var campaignLeaves = []leaf{
 	{"agg_beat_unpack", "", transmitter, link},
 	{"agg_crc16", "", []string{"test_link_leaves.py::test_agg_crc16"}, link}, // the proof contains two instances of it
 	{"agg_route", "", []string{"test_link_leaves.py::test_agg_route"}, link},
-	{"agg_register_link", "", []string{"test_link_leaves.py::test_agg_register_link"}, link},
+	{"agg_register_link", "register_link", []string{"test_link_leaves.py::test_agg_register_link"}, link},
 	{"agg_axil", "axil", []string{"test_axil.py::test_agg_axil"}, axil},
 	{"agg_link_session", "", []string{"test_link_leaves.py::test_agg_link_session"}, link},
 	{"agg_fifo_bus", "fifo_bus", []string{"test_bridge.py::test_agg_fifo_bus[8]"}, bridge},
