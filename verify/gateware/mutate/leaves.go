@@ -68,7 +68,7 @@ var campaignLeaves = []leaf{
 	{"agg_labels", "labels", []string{"test_core_sum.py::test_agg_labels"}, bare},
 	{"agg_job_counts", "", []string{"test_core_registers.py::test_agg_job_counts"}, bare},
 	{"agg_counters", "", []string{"test_core_registers.py::test_agg_counters"}, bare},
-	{"agg_port_ranks", "", []string{"test_core_registers.py::test_agg_port_ranks"}, bare},
+	{"agg_port_ranks", "port_ranks", []string{"test_core_registers.py::test_agg_port_ranks"}, bare},
 	{"agg_gate", "", []string{"test_core_sum.py::test_agg_gate"}, bare},
 	{"agg_ram", "", []string{"test_core_sum.py::test_agg_ram"}, bare},
 	{"agg_tag_delay", "", []string{"test_core_sum.py::test_agg_tag_delay"}, bare},
