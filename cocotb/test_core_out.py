@@ -8,7 +8,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer
 
 import zwire
 from bench import leaf, run, start
-from streams import PATTERNS, StreamSink
+from streams import PATTERNS, StreamSink, StreamSource
 
 
 def bits(ports):
@@ -385,7 +385,7 @@ async def every_port_gets_its_latest_status(dut, stall):
     for name in ("drop", "answer", "refuse", "notice", "ready", "pick_ready"):
         getattr(dut, name).value = 0
     await start(dut)
-    statuses, cut_off, ready, before = Statuses(jobs), 0, 0, None
+    statuses, cut_off, ready, before, picked = Statuses(jobs), 0, 0, None, None
     for cycle in range(6000):
         if cycle % 200 == 0:
             often, drops, asks = rng.choice([0.05, 0.2, 0.6]), rng.choice([0, 0, 0.06]), rng.choice([0.2, 1])
@@ -397,12 +397,10 @@ async def every_port_gets_its_latest_status(dut, stall):
         drive = drive_notice if kind == "notice" else drive_status
         added = drive(dut, rng, kind)
         await FallingEdge(dut.clk)
-        if int(dut.pick_valid.value):
-            # Decided in the last cycle: what was pending then
-            port = int(dut.pick_ports.value).bit_length() - 1
-            assert int(dut.pick_ports.value) == 1 << port
+        if picked:
+            # Its fields, one cycle after it was shown and two after it was decided: what was pending then
             shown = {n: int(getattr(dut, f"pick_{n}").value) for n in STATUS if n != "port"}
-            then, could, due = before
+            port, (then, could, due) = picked
             what = then.check(port, shown, could)
             assert what in due or not due, "no turn was taken"
             # It is not pending any more, unless it came anew in that cycle.
@@ -411,6 +409,11 @@ async def every_port_gets_its_latest_status(dut, stall):
             if now.get(port) is old[port]:
                 del now[port]
             statuses.picked.append(what)
+        picked = None
+        if int(dut.pick_valid.value):
+            port = int(dut.pick_ports.value).bit_length() - 1
+            assert int(dut.pick_ports.value) == 1 << port
+            picked = port, before
         else:
             assert before is None or not before[2], "nothing was picked"
         before = None
@@ -492,6 +495,7 @@ class Egress:
         self.cancelled = 0
         self.reads, self.written = [], set()
         self.forgotten = set()  # slots that were cleared: the cache's writer knows of no beat
+        self.shown_to = 0  # the port of a status that was shown in the last cycle
         self.label = None  # the result being labelled
         self.age = 0
 
@@ -528,9 +532,12 @@ class Egress:
             pick = self.drive("pick", PICK)
             if shows:
                 dut.pick_receivers.value = pick["receivers"] = ready & -ready
-            if asked_status and ready:
-                dut.status_valid.value, dut.status_ports.value = 1, ready & -ready
-                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": ready & -ready})
+            # A status's fields come one cycle after its port.
+            if self.shown_to:
+                self.statuses.append(self.drive("status", STATUS_FIELDS) | {"ports": self.shown_to})
+            self.shown_to = ready & -ready if asked_status else 0
+            if self.shown_to:
+                dut.status_valid.value, dut.status_ports.value = 1, self.shown_to
             # The slot of a pick begins now and then in the cycle in which it is shown.
             begins = shows and pick["slot"] not in named and self.rng.random() < 0.2
             dut.begun.value, dut.begun_slot.value = int(begins), pick["slot"]
@@ -714,6 +721,37 @@ def test_agg_egress(ports, slot_bits, index_bits, latency):
     )
 
 
+# agg_stage
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS), stall=list(PATTERNS))
+async def beats_leave_one_cycle_later(dut, idle, stall):
+    """In order, each once; a beat a cycle if neither end waits; a reset drops the beat."""
+    rng = random.Random(f"{idle} {stall}")
+    source = StreamSource(dut, "s_axis", PATTERNS[idle]())
+    sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    await start(dut)
+    beats = [{"tuser": rng.getrandbits(len(dut.s_axis_tuser))} for _ in range(60)]
+    for beat in beats:
+        source.put(beat)
+    assert await sink.take(len(beats)) == beats
+    if idle == stall == "never":
+        assert sink.taken_at == [n + 1 for n in source.accepted_at]
+        assert sink.taken_at[-1] - sink.taken_at[0] == len(beats) - 1
+    dut.m_axis_tready.value = 0
+    dut.s_axis_tvalid.value = dut.rst.value = 1
+    for _ in range(2):
+        await RisingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    assert not int(dut.m_axis_tvalid.value)
+
+
+def test_agg_stage():
+    cases = [f"beats_leave_one_cycle_later/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
+    run("agg_stage", parameters={"WIDTH": 9}, testcase=cases)
+
+
 # agg_port_queue
 
 
@@ -740,7 +778,9 @@ class Announced:
             self.drive(self.left.pop(0) if self.left and self.rng.random() < 0.95 else None)
             if start:
                 self.announced += 1
-                self.packets.append((cycle + self.rng.randint(1, 6), self.packet()))
+                # The first one waits, for others to be announced meanwhile.
+                delay = 6 if self.announced == 1 else self.rng.randint(1, 6)
+                self.packets.append((cycle + delay, self.packet()))
             self.most = max(self.most, len(self.packets))
             await RisingEdge(dut.clk)
             await FallingEdge(dut.clk)
@@ -756,10 +796,10 @@ class Announced:
         user = rng.getrandbits(8)
         beats = []
         for i in range(count):
-            beat = {"tdata": rng.getrandbits(32), "tuser": user, "tlast": int(i == count - 1)}
+            data = rng.getrandbits(32) * payload
+            beat = {"tdata": data, "tuser": user, "tlast": int(i == count - 1)}
             beats.append((payload, beat))
-            zero = {} if payload else {"tdata": 0}
-            self.expected.append(beat | {"tkeep": 15 if payload else 0} | zero)
+            self.expected.append(beat | {"tkeep": 15 if payload else 0})
         return beats
 
     def drive(self, item):
@@ -801,7 +841,7 @@ async def check_empty_lanes(dut):
 @cocotb.parametrize(size=["one", "largest"])
 async def packets_follow_without_a_bubble(dut, size):
     """A packet is announced as soon as its beats can follow its predecessor's, six cycles before
-    the first of them: a beat per cycle, each two cycles after it came."""
+    the first of them: a beat per cycle, each in the cycle after it came."""
     beats = int(dut.BEATS.value) if size == "largest" else 1
     dut.s_axis_tvalid.value = dut.start.value = 0
     dut.s_axis_tpayload.value = 1
@@ -822,8 +862,8 @@ async def packets_follow_without_a_bubble(dut, size):
         dut.s_axis_tlast.value = int(number % beats == beats - 1)
         if number >= 0:
             came.append(number)
-            if number > 1:
-                assert (dut.m_axis_tvalid.value, dut.m_axis_tdata.value) == (1, number - 2)
+            if number > 0:
+                assert (dut.m_axis_tvalid.value, dut.m_axis_tdata.value) == (1, number - 1)
         await RisingEdge(dut.clk)
     dut.start.value = dut.s_axis_tvalid.value = 0
     taken = await sink.take(len(came))

@@ -114,6 +114,7 @@ async def an_absent_beat_is_minus_zero(dut):
         dut.enable.value, dut.x.value = enable, x
         await RisingEdge(dut.clk)
         dut.enable.value, dut.x.value = 1 - enable, rng.getrandbits(bits)
+        await RisingEdge(dut.clk)
         await FallingEdge(dut.clk)
         zeros = int.from_bytes(struct.pack("<f", -0.0) * (bits // 32), "little")
         assert int(dut.y.value) == (x if enable else zeros)
@@ -122,6 +123,68 @@ async def an_absent_beat_is_minus_zero(dut):
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_agg_gate(lanes):
     run("agg_gate", parameters={"LANES": lanes}, testcase=["an_absent_beat_is_minus_zero"])
+
+
+# agg_cache
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+@cocotb.parametrize(idle=list(PATTERNS))
+async def a_sum_can_be_read_in_the_cycle_of_its_address(dut, idle):
+    """Words are written and read in any order and distance, with packets without payload between
+    them, while the receiver makes the output wait."""
+    rng = random.Random(f"cache {idle}")
+    idle = PATTERNS[idle]()
+    width = len(dut.wr_data)
+    dut.wr_en.value = dut.rd_en.value = dut.hold.value = dut.blank.value = 0
+    dut.shift.value = 1
+    await start(dut)
+    words, word = {}, None  # word: whose address came in the cycle before
+    fetched, out = None, None  # (address, blank) of the word behind the output, word at the output
+    near = 0
+    for _ in range(2000):
+        # The output is free, or its word leaves.
+        shift = out is None or not next(idle)
+        hold = fetched is not None and not shift
+        wr, at = rng.random() < 0.5, rng.randrange(8)
+        if fetched and at == fetched[0]:
+            wr = False  # a word that is read is not written
+        rd = not hold and rng.random() < 0.7
+        # Half of the words that are read came just now, or in the cycle before.
+        recent = [a for a in (at if wr else None, word) if a is not None]
+        of = rng.choice(recent) if recent and rng.random() < 0.5 else rng.randrange(8)
+        rd = rd and (of in words or (wr and of == at))
+        dut.wr_en.value, dut.wr_addr.value = int(wr), at
+        data = rng.getrandbits(width)
+        dut.wr_data.value = data
+        if word is not None:
+            words[word] = data
+        dut.rd_en.value, dut.rd_addr.value = int(rd), of if rd else rng.randrange(8)
+        dut.hold.value, dut.shift.value = int(hold), int(shift)
+        dut.blank.value = int(bool(fetched and fetched[1]))
+        await FallingEdge(dut.clk)
+        if out is not None:
+            assert number(dut.data) == out
+        near += rd and of in (at if wr else None, word)
+        if shift:
+            out = None if fetched is None else 0 if fetched[1] else words[fetched[0]]
+            fetched = None
+        if rd:
+            fetched = (of, rng.random() < 0.1)
+            words.setdefault(of, None)
+        word = at if wr else None
+        await RisingEdge(dut.clk)
+    assert near > 100
+
+
+@pytest.mark.parametrize("width", [1, 40])
+def test_agg_cache(width):
+    name = "a_sum_can_be_read_in_the_cycle_of_its_address"
+    run(
+        "agg_cache",
+        parameters={"WIDTH": width, "ADDR_BITS": 3},
+        testcase=[f"{name}/idle={i}" for i in PATTERNS],
+    )
 
 
 # agg_slot_fifo
@@ -458,9 +521,9 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
     gen, job, length, due = [0] * slots, [0] * slots, [0] * slots, [set() for _ in range(slots)]
     written = [set() for _ in range(slots)]
     slot, beat, wait, pause, reports = None, 0, 0, 0, []
-    writes, counts, query, offered = None, [(0, 0)] * 2, None, None
+    writes, sums, counts, offered = None, None, [(0, 0)] * 2, None
     front_slot = None  # of the last first pass
-    complete, beats, whole_for = 0, 0, [9] * slots  # whole_for: cycles since reduced
+    complete, beats, counted, whole_for = 0, 0, False, [9] * slots  # whole_for: cycles since reduced
     for _ in range(700):
         wait, pause = wait + 1, pause + 1
         if slot is None and wait > 1:
@@ -493,7 +556,12 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
         if writes:
             assert (number(dut.wr_slot), number(dut.wr_beat)) == writes[:2]
         assert (number(dut.nonfinite), number(dut.overflow)) == counts[0]
-        counts = [counts[1], (strange.bit_count(), over.bit_count()) if writes else (0, 0)]
+        if sums:
+            assert number(dut.sum_slot) == sums[0]
+        assert number(dut.written) == int(counted)
+        counts = [counts[1], (strange.bit_count(), over.bit_count()) if sums else (0, 0)]
+        counted = sums is not None
+        sums = writes
         if offered is not None:
             may, must = offered
             assert may or not number(dut.query_written), "reads what is not written"

@@ -321,6 +321,7 @@ async def lets_a_result_in(dut):
             dut.x.value, dut.enable.value, dut.write.value, dut.result.value = x, enable, write, result
             await RisingEdge(dut.clk)
             dut.x.value, dut.write.value = 0, 1 - write
+            await RisingEdge(dut.clk)
             await FallingEdge(dut.clk)
             want = x if every is None else sum(every << width * lane for lane in range(lanes))
             assert int(dut.y.value) == want

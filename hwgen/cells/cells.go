@@ -34,6 +34,10 @@ const (
 	// four inputs: tables combined from smaller ones are often larger than the logic that
 	// they replace.
 	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
+
+	// SynthCard synthesizes whole cards and cores for speed: ABC9 maps by timing, and wide tables
+	// are allowed.
+	SynthCard = "synth_ecp5 -abc9"
 )
 
 // ShareAddersOf is ShareAdders for the modules whose names contain name.

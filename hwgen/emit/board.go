@@ -51,7 +51,7 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	constraints, text := p.OnBoard.Constraints(p.Clock)
 	add(constraints, text)
 	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
-		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
+		Synth: cells.SynthCard, Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
 	if slices.Contains(p.Leaves, sharedAdder) {
 		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
 	}
@@ -135,6 +135,7 @@ type boardValues struct {
 	Clock       int          // MHz of the card
 	Words       boards.Words // of the link
 	Share       string       // Yosys commands that share adders, quoted for a Makefile's shell; may be empty
+	Synth       string       // Yosys command that synthesizes
 	Top         string       // module
 	USBDevice   string       // module; "" for a link without one
 	Constraints string       // file

@@ -8,16 +8,16 @@ import (
 
 // coreLatency is the core's latency besides the lanes, in cycles: two registers of the port; the
 // commit's pick, multiplexer and check; the slot's read, two steps of it, judgement, two steps of
-// it, and events; the choice of the slot, its read, the gate; then, behind the lanes, the cache, which
-// forwards.
-const coreLatency = 14
+// it, and events; the choice of the slot, its read, two of the gate; then, behind the lanes, the cache,
+// which forwards, and the output.
+const coreLatency = 15
 
 const (
 	// labelLatency is the maximum latency of a sum that is in the cache before its result is labelled,
 	// without the cycles that ports take to become ranks: up to the choice of the slot as above, and
 	// its announcement; the choice of the result, at every second cycle, and its pick; its header; its
-	// first beat.
-	labelLatency = 22
+	// first beat, and the output.
+	labelLatency = 23
 
 	// ResultSpacing is the minimum number of cycles from the start of a result to the next one's: only
 	// then do the ports' queues know whether they have room for it.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
 )
 
@@ -96,8 +97,7 @@ func (b *coreBuilder) sender() {
 	}
 	i := b.m.Instance("agg_egress", "u_egress", "")
 	b.params(i, "PORTS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
-	i.Param("KEEP_BITS", fmt.Sprint(b.ResultKeepBits)).
-		Param("RANKS_LATENCY", fmt.Sprint(b.rankStages())).
+	i.Param("RANKS_LATENCY", fmt.Sprint(b.rankStages())).
 		Param("FORMAT", fmt.Sprintf("8'd%d", b.Result.Format)).
 		Connect("start", "port_start").
 		Connect("job_last", b.ofJob("job_last", b.indexBits, "label_job")).
@@ -106,6 +106,37 @@ func (b *coreBuilder) sender() {
 		Connect("job_chunk", b.ofJob("job_chunk", 16, "label_job")).
 		Connect("job_member", b.ofJob("member", b.Workers, "label_job")).
 		Connect("rd_en", "send_en").Connect("rd_slot", "send_read_slot").Connect("rd_beat", "send_beat")
+	b.output(i)
+}
+
+// outFields are the fields of the core's output, without tdata.
+func (b *coreBuilder) outFields() []jobWire {
+	return []jobWire{
+		{"tpayload", 1, "the beat has bytes"},
+		{"tlast", 1, ""},
+		{"tuser", 8 * wire.MaxHeaderBytes, ""},
+		{"tdest", b.Workers, ""},
+	}
+}
+
+// output adds the register behind agg_egress. That of tdata is in the cache.
+func (b *coreBuilder) output(egress *netlist.Instance) {
+	m := b.m
+	egress.Connect("m_axis_tvalid", "out_tvalid").Connect("m_axis_tready", "out_tready")
+	m.Wire("m_axis_tpayload", 1, "")
+	var in, out []string
+	width := 0
+	for _, f := range b.outFields() {
+		egress.Connect("m_axis_"+f.name, "out_"+f.name)
+		in, out = append(in, "out_"+f.name), append(out, "m_axis_"+f.name)
+		width += f.width
+	}
+	m.Instance("agg_stage", "u_output", "").
+		Param("WIDTH", fmt.Sprint(width)).
+		Connect("s_axis_tvalid", "out_tvalid").Connect("s_axis_tready", "out_tready").
+		Connect("s_axis_tuser", netlist.Concat(in...)).
+		Connect("m_axis_tuser", netlist.Concat(out...))
+	m.Assign("m_axis_tkeep", fmt.Sprintf("{%d{m_axis_tpayload}}", b.ResultKeepBits))
 }
 
 // labels adds agg_labels, which holds the header fields of the chunk in every slot.
@@ -126,7 +157,7 @@ func (b *coreBuilder) labels() {
 	i.Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").Connect("complete_gen", "e_gen").
 		Connect("rd_slot", "choice_slot").
 		Connect("beat_ports", "beat_members").
-		Connect("wr_slot", "cache_wr_slot").
+		Connect("wr_slot", "cache_sum_slot").
 		Connect("send_slot", "label_slot").Connect("send_ports", "result_ports").Connect("send_vid", "result_vid").
 		Connect("send_ecn", "result_ecn").Connect("send_nonfinite", "result_nonfinite").Connect("send_gen", "result_gen")
 }

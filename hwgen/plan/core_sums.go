@@ -64,7 +64,7 @@ func (b *coreBuilder) sums() {
 	m := b.m
 	m.Wire("sum", b.ResultBeatBits, "of all ports, lane by lane")
 	m.Wire("sum_over", b.Lanes, "elements that overflowed")
-	m.Wire("sum_next", 1, "the next cycle has a sum")
+	m.Wire("sum_next", 1, "a sum comes two cycles later")
 	m.Wire("sum_slot", b.slotBits, "its slot")
 	m.Wire("sum_beat", b.indexBits, "")
 	m.Wire("sum_gen", 1, "")
@@ -75,7 +75,7 @@ func (b *coreBuilder) sums() {
 		return
 	}
 	b.lanes("sum", "sum_over", "")
-	b.tags("beat_strobe", "sum_next", nil)
+	b.tags("beat_strobe", "sum_next", "The tag leaves two cycles before its sum.", b.passage()-2, nil)
 }
 
 // lanes adds a lane for every element of a beat and connects the outputs to the
@@ -110,9 +110,9 @@ func (b *coreBuilder) ofLane(name string, width int) string {
 	return element(name, width, b.Lanes, "l")
 }
 
-// passage returns the cycles from the memories' output to the sum: one for the
-// gate, and the lane's latency.
-func (p *Plan) passage() int { return 1 + p.Lane.Latency }
+// passage returns the cycles from the memories' output to the lanes' outputs: two for the gate, and
+// the lane's latency.
+func (p *Plan) passage() int { return 2 + p.Lane.Latency }
 
 // tag is a field that travels beside a beat through the lanes.
 type tag struct {
@@ -120,9 +120,8 @@ type tag struct {
 	width     int
 }
 
-// tags delays a beat's tag by one cycle less than gates and lanes take. more are fields in addition
-// to those that every card has.
-func (b *coreBuilder) tags(beat, sum string, more []tag) {
+// tags delays a beat's tag. more are fields in addition to those that every card has.
+func (b *coreBuilder) tags(beat, sum, comment string, cycles int, more []tag) {
 	all := append([]tag{
 		{"beat_slot", "sum_slot", b.slotBits},
 		{"beat_index", "sum_beat", b.indexBits},
@@ -136,9 +135,9 @@ func (b *coreBuilder) tags(beat, sum string, more []tag) {
 		in, out = append(in, t.beat), append(out, t.sum)
 		width += t.width
 	}
-	b.m.Instance("agg_tag_delay", "u_sum_tag", "The tag leaves one cycle before its sum.").
+	b.m.Instance("agg_tag_delay", "u_sum_tag", comment).
 		Param("WIDTH", fmt.Sprint(width)).
-		Param("CYCLES", fmt.Sprint(b.passage()-1)).
+		Param("CYCLES", fmt.Sprint(cycles)).
 		Connect("in_valid", beat).
 		Connect("in_tag", netlist.Concat(in...)).
 		Connect("out_valid", sum).

@@ -32,7 +32,7 @@ const (
 	queueFree = 512
 
 	// queueLatency is the number of cycles that an empty queue adds.
-	queueLatency = 2
+	queueLatency = 1
 )
 
 // queueDepthBits returns log2 of the beats in a port's queue: room for the largest packet and the

@@ -79,6 +79,9 @@ func Build(c config.Config) (*Plan, error) {
 		p.Lane = p.Sum.lane(p)
 	}
 	p.SumLatency = p.Lane.Latency
+	if p.Lane.Shared != nil {
+		p.SumLatency++ // whether a beat is decided is known too late for the cache
+	}
 	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 
 	"tributary/hwgen/netlist"
 )
@@ -102,16 +101,17 @@ func (b *coreBuilder) sharedGates() {
 // wires sum_* go to the cache.
 func (b *coreBuilder) undecided() {
 	m := b.m
+	m.Wire("lane_sum", b.ResultBeatBits, "the lanes' outputs, a cycle before they are the sum")
 	m.Wire("lane_over", b.Lanes, "")
-	m.Wire("lane_undecided", b.Lanes, "undecided elements, two cycles before the sum")
-	b.lanes("sum", "lane_over", "lane_undecided")
+	m.Wire("lane_undecided", b.Lanes, "undecided elements, two cycles before lane_sum")
+	b.lanes("lane_sum", "lane_over", "lane_undecided")
 
 	m.Wire("beat_last", 1, "of an element's operands, or of a beat's results")
-	m.Wire("lane_next", 1, "the next cycle has a sum")
+	m.Wire("lane_next", 1, "the next cycle has a lane_sum")
 	m.Wire("lane_again", 1, "")
 	m.Wire("lane_write", 1, "")
 	m.Wire("lane_last", 1, "")
-	b.tags("beat_valid", "lane_next", []tag{
+	b.tags("beat_valid", "lane_next", "The tag leaves one cycle before lane_sum.", b.passage()-1, []tag{
 		{"beat_pass", "lane_again", 1},
 		{"beat_write", "lane_write", 1},
 		{"beat_last", "lane_last", 1},
@@ -119,8 +119,9 @@ func (b *coreBuilder) undecided() {
 
 	m.Comment("Undecided beats")
 	m.Wire("sum_whole", 1, "this write completes the beat")
-	m.Wire("sum_lanes", b.Lanes, "lanes to write")
-	m.Wire("sum_result", 1, "writes the unit's result")
+	m.Wire("lanes_written", b.Lanes, "one cycle later: lanes to write")
+	m.Wire("sum_lanes", b.Lanes, "with the sum: lanes that are written")
+	m.Wire("lane_result", 1, "lane_sum has the unit's result")
 	m.Wire("undecided", 1, "a beat's first pass did not decide it")
 	m.Wire("exact_lane", b.Lanes, "the lane of the unit's operands, one hot")
 	m.Wire("exact_valid", 1, "")
@@ -136,7 +137,7 @@ func (b *coreBuilder) undecided() {
 		Param("PAUSE", fmt.Sprint(b.pause())).
 		Param("LANE_LATENCY", fmt.Sprint(b.passage()))
 	i.Connect("undecided", "lane_undecided").Connect("lane_slot", "sum_slot").Connect("lane_beat", "sum_beat").
-		Connect("member", "beat_members").
+		Connect("member", "beat_members").Connect("sum_lanes", "lanes_written").Connect("sum_result", "lane_result").
 		Connect("select", "exact_lane").Connect("operand_valid", "exact_valid").Connect("operand_last", "exact_last").
 		Connect("done", "exact_done").Connect("found", "undecided")
 
@@ -144,7 +145,7 @@ func (b *coreBuilder) undecided() {
 		Param("LANES", fmt.Sprint(b.Lanes)).
 		Param("ELEM_BITS", fmt.Sprint(b.ResultBits)).
 		Connect("select", "exact_lane").
-		Connect("beat", "sum").
+		Connect("beat", "lane_sum").
 		Connect("y", "exact_operand")
 	m.Instance("agg_exact_unit", "u_exact_unit", "").
 		Param("FRAC", fmt.Sprint(b.Result.Frac)).
@@ -154,6 +155,11 @@ func (b *coreBuilder) undecided() {
 		Connect("done", "exact_done").
 		Connect("y", "exact_result").
 		Connect("over", "exact_over")
-	overs := "{" + fmt.Sprint(b.Lanes) + "{sum_result && exact_over}}"
-	m.Assign("sum_over", strings.Join([]string{"(lane_over", overs + ")"}, " | ")+" & sum_lanes")
+	m.Wire("lane_overs", b.Lanes, "of the lanes, or of the unit")
+	m.Assign("lane_overs", fmt.Sprintf("(lane_over | {%d{lane_result && exact_over}}) & lanes_written", b.Lanes))
+	m.Instance("agg_delay", "u_sum", "The address of a write comes before its sum.").
+		Param("WIDTH", fmt.Sprint(b.ResultBeatBits+2*b.Lanes)).
+		Param("CYCLES", "1").
+		Connect("d", netlist.Concat("lane_sum", "lane_overs", "lanes_written")).
+		Connect("q", netlist.Concat("sum", "sum_over", "sum_lanes"))
 }

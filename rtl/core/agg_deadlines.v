@@ -9,8 +9,9 @@
 //
 // Latency: an overdue slot is acted upon within as many cycles as there are slots, plus ten for
 // each time that a slot is found overdue meanwhile, itself included, plus the cycles in which
-// act_valid waits for act_grant. The memory has a word for each slot. Until agg_jobs has cleared it after a reset, all
-// bits of flush are high, and nothing is examined. Not done here: the action itself (agg_slots).
+// act_valid waits for act_grant. The memories have a word for each slot. Until agg_jobs has
+// cleared them after a reset, all bits of flush are high, and nothing is examined. Not done here:
+// the action itself (agg_slots).
 
 `default_nettype none
 
@@ -51,7 +52,10 @@ module agg_deadlines #(
 
   wire changes = start || stop || acted || clear;
   wire [SLOT_BITS-1:0] change_slot = clear ? clear_slot : slot;
-  reg [JOB_BITS+32:0] words[0:(1<<SLOT_BITS)-1];  // {runs, job, time of the start}
+  // {runs, time of the start}, and the job: its bits have many readers, which would be far from a
+  // block RAM. A word read in the cycle of its write is not used.
+  (* no_rw_check *) reg [32:0] words[0:(1<<SLOT_BITS)-1];
+  (* ram_style = "distributed" *) reg [JOB_BITS-1:0] jobs[0:(1<<SLOT_BITS)-1];
 
   // -- Examination --------------------------------------------------------------------------------
 
@@ -60,12 +64,12 @@ module agg_deadlines #(
   reg [SLOT_BITS-1:0] at_reg, read_slot_reg, held_slot_reg, judged_slot_reg;
   reg read_valid_reg, held_valid_reg, judged_valid_reg;
   reg read_changed_reg, held_changed_reg, judged_changed_reg;
-  reg [JOB_BITS+32:0] word_reg, held_reg;
-  reg [JOB_BITS-1:0] judged_job_reg;
+  reg [32:0] word_reg, held_reg;
+  reg [JOB_BITS-1:0] read_job_reg, held_job_reg, judged_job_reg;
   reg runs_reg;  // the timer runs, and the job is not ending
   reg [31:0] waited_reg, deadline_reg;
 
-  wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_reg[32+:JOB_BITS];
+  wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_job_reg;
   wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && deadline_reg != 32'd0 &&
       waited_reg >= deadline_reg;
 
@@ -80,8 +84,12 @@ module agg_deadlines #(
 
   always @(posedge clk) begin
     now_reg <= now_reg + 32'd1;
-    if (changes) words[change_slot] <= {!stop && !clear, job, now_reg};
+    if (changes) begin
+      words[change_slot] <= {!stop && !clear, now_reg};
+      jobs[change_slot]  <= job;
+    end
     word_reg           <= words[at_reg];
+    read_job_reg       <= jobs[at_reg];
 
     at_reg             <= (event_now ? act_slot_reg : at_reg) + 1'b1;
 
@@ -93,12 +101,13 @@ module agg_deadlines #(
     held_valid_reg     <= read_valid_reg && !overdue;
     held_changed_reg   <= read_changed_reg || (changes && change_slot == read_slot_reg);
     held_reg           <= word_reg;
+    held_job_reg       <= read_job_reg;
 
     judged_slot_reg    <= held_slot_reg;
     judged_valid_reg   <= held_valid_reg && !overdue;
     judged_changed_reg <= held_changed_reg || (changes && change_slot == held_slot_reg);
     judged_job_reg     <= held_job;
-    runs_reg           <= held_reg[JOB_BITS+32] && !flush[held_job];
+    runs_reg           <= held_reg[32] && !flush[held_job];
     waited_reg         <= now_reg - held_reg[31:0];
     deadline_reg       <= job_deadline[32*held_job+:32];
 
@@ -239,18 +248,17 @@ module agg_deadlines #(
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
-      if (cleared) assert (words[watched][JOB_BITS+32] == runs);
+      if (cleared) assert (words[watched][32] == runs);
       if (cleared && runs)
-        assert ((JOBS == 1 || words[watched][32+:JOB_BITS] == its) &&
-            now_reg - words[watched][31:0] == ran);
+        assert ((JOBS == 1 || jobs[watched] == its) && now_reg - words[watched][31:0] == ran);
       if (runs) assert (cleared);
       if (read_valid_reg || held_valid_reg || judged_valid_reg || busy_reg) assert (cleared);
 
       // The stages hold the slot's word, unless it has changed.
       if (read_slot_reg == watched && read_valid_reg && !read_changed_reg)
-        assert (word_reg == words[watched]);
+        assert (word_reg == words[watched] && read_job_reg == jobs[watched]);
       if (held_slot_reg == watched && held_valid_reg && !held_changed_reg)
-        assert (held_reg == words[watched]);
+        assert (held_reg == words[watched] && held_job_reg == jobs[watched]);
       if (judged_slot_reg == watched && judged_valid_reg && !judged_changed_reg) begin
         assert (runs_reg == (runs && !flush_was));
         if (runs_reg)

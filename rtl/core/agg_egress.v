@@ -29,7 +29,6 @@ module agg_egress #(
     parameter integer       JOB_BITS      = 1,
     parameter integer       SLOT_BITS     = 4,
     parameter integer       INDEX_BITS    = 4,    // width of a beat's number in its chunk
-    parameter integer       KEEP_BITS     = 64,   // bytes per beat
     parameter integer       RANKS_LATENCY = 2,    // cycles from ports to ranks; 1 or more
     parameter         [7:0] FORMAT        = 8'd1  // data format of results, as in the header
 ) (
@@ -78,11 +77,11 @@ module agg_egress #(
     input wire [PORTS-1:0] result_mask,      // ranks that contributed
     input wire [PORTS-1:0] result_receivers, // ranks at label_receivers
 
-    // The next status; its fields stay from status_valid to the next one
+    // The next status; its fields stay from the cycle after status_valid to the next one
     input  wire             status_wants,
     output wire             status_ready,
     input  wire             status_valid,
-    input  wire [PORTS-1:0] status_ports,  // one-hot
+    input  wire [PORTS-1:0] status_ports,  // one-hot; already with status_valid
     input  wire [      7:0] status_job,
     input  wire [     15:0] status_epoch,
     input  wire [      7:0] status_rank,
@@ -111,18 +110,18 @@ module agg_egress #(
     output wire sends_replay,
     output wire sends_status,
 
-    // The cache, whose read data is the stream's tdata
+    // The cache: its word belongs to the stream's beat of the next cycle
     output wire                  rd_en,
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
 
     // The stream, without tdata
-    output wire [KEEP_BITS-1:0] m_axis_tkeep,
-    output wire                 m_axis_tvalid,
-    input  wire                 m_axis_tready,
-    output wire                 m_axis_tlast,
-    output wire [        239:0] m_axis_tuser,   // header with mask and receivers
-    output wire [    PORTS-1:0] m_axis_tdest    // destination ports
+    output wire             m_axis_tpayload,  // the beat has bytes: the cache's word
+    output wire             m_axis_tvalid,
+    input  wire             m_axis_tready,
+    output wire             m_axis_tlast,
+    output wire [    239:0] m_axis_tuser,     // header with mask and receivers
+    output wire [PORTS-1:0] m_axis_tdest      // destination ports
 );
 
   `include "zwire.vh"
@@ -413,13 +412,13 @@ module agg_egress #(
     end
   end
 
-  assign send_valid    = sending_reg;
-  assign send_slot     = send_slot_reg;
-  assign m_axis_tkeep  = {KEEP_BITS{payload_reg}};
-  assign m_axis_tvalid = valid_reg;
-  assign m_axis_tlast  = last_beat_reg;
-  assign m_axis_tuser  = header_reg;
-  assign m_axis_tdest  = dest_reg;
+  assign send_valid      = sending_reg;
+  assign send_slot       = send_slot_reg;
+  assign m_axis_tpayload = payload_reg;
+  assign m_axis_tvalid   = valid_reg;
+  assign m_axis_tlast    = last_beat_reg;
+  assign m_axis_tuser    = header_reg;
+  assign m_axis_tdest    = dest_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -471,7 +470,7 @@ module agg_egress #(
   reg waited, took_status, took_result, read_was, last_was, after_status;
   reg prep_known;  // the first beat of the prepared result is written, as an earlier query returned
   reg [1:0] passed;  // statuses sent since then
-  reg [KEEP_BITS+240+PORTS:0] stood;
+  reg [240+PORTS+1:0] stood;
   reg [239:0] status_said;
   reg [PORTS-1:0] status_to;
   reg open_was;
@@ -555,7 +554,7 @@ module agg_egress #(
     front_cleared <= sending_reg && !(rd_en && ends) ? send_cleared : prep_reg && prep_cleared;
 
     waited <= m_axis_tvalid && !m_axis_tready;
-    stood <= {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest};
+    stood <= {m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest};
     open <= takes_result || takes_status ||
         (open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast));
     open_was <= open && !(m_axis_tvalid && m_axis_tready && m_axis_tlast);
@@ -698,22 +697,22 @@ module agg_egress #(
 
       // AXI4-Stream; the header is stable from a packet's first beat to its last.
       if (waited)
-        assert (m_axis_tvalid && {m_axis_tkeep, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
+        assert (m_axis_tvalid && {m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
       assert (!sending_reg || open);
       assert (!m_axis_tvalid || open);
       if (m_axis_tvalid) assert (m_axis_tlast == !sending_reg);
       if (open && !sending_reg) assert (m_axis_tvalid);
       if (open_was && running_was) assert (m_axis_tuser == user_was && m_axis_tdest == dest_was);
-      if (read_was) assert (m_axis_tvalid && (&m_axis_tkeep) && m_axis_tlast == last_was);
+      if (read_was) assert (m_axis_tvalid && m_axis_tpayload && m_axis_tlast == last_was);
       if (took_result) assert (m_axis_tuser == send_header && m_axis_tdest == send_to);
       if (took_status) begin
-        assert (m_axis_tvalid && m_axis_tkeep == 0 && m_axis_tlast);
+        assert (m_axis_tvalid && !m_axis_tpayload && m_axis_tlast);
         assert (m_axis_tuser == status_said && m_axis_tdest == status_to);
       end
       if (!took_status && !read_was && !waited) assert (!m_axis_tvalid);
 
       cover (step_reg[0] && cancel);
-      cover (m_axis_tvalid && m_axis_tlast && (&m_axis_tkeep) && next == 3 && takes_result);
+      cover (m_axis_tvalid && m_axis_tlast && m_axis_tpayload && next == 3 && takes_result);
       cover (took_status && takes_result);
       cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);
       cover (waits_reg && sending_reg && prep_reg);

@@ -2,8 +2,9 @@
 // identity: y is x if enable is high, otherwise IDENTITY in every
 // lane.
 //
-// Latency: one cycle. The register is between the slot memories and
-// the lanes. Not done here: which ports contribute (agg_labels).
+// Latency: two cycles. x comes from a block RAM, which is slow:
+// nothing is between it and the first register. Not done here:
+// which ports contribute (agg_labels).
 
 `default_nettype none
 
@@ -24,9 +25,14 @@ module agg_gate #(
     end
   endgenerate
 
-  reg [LANES*ELEM_BITS-1:0] y_reg;
+  reg enable_reg;
+  reg [LANES*ELEM_BITS-1:0] x_reg, y_reg;
 
-  always @(posedge clk) y_reg <= enable ? x : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+  always @(posedge clk) begin
+    enable_reg <= enable;
+    x_reg      <= x;
+    y_reg      <= enable_reg ? x_reg : {LANES{IDENTITY[ELEM_BITS-1:0]}};
+  end
 
   assign y = y_reg;
 

@@ -1,10 +1,11 @@
 // Receives one port's packets: checks their shape, writes payloads into the port's slot
 // memory and requests their commit.
 //
-// A beat passes registers A and B, and is written to the slot memory from B. A beat that A
-// cannot take waits in the skid, so s_axis_tready is a register. A packet's slot is computed
-// and looked up on its way into A. With its last beat in B, the packet requests its commit,
-// and moves to the queue: the next packet proceeds while the arbiter serves other ports.
+// A beat passes registers A, B and C, and is written to the slot memory from C: all wr_* are
+// registers, because the memory is far away. A beat that A cannot take waits in the skid, so
+// s_axis_tready is a register. A packet's slot is computed and looked up on its way into A. With
+// its last beat in B, the packet requests its commit, and moves to the queue: the next packet
+// proceeds while the arbiter serves other ports.
 //
 // A payload is written before its commit shows whether it is bad or a repetition. Only a
 // contribution that is held and not yet summed needs protection: its slot is *busy* and is
@@ -26,12 +27,13 @@
 // job is set up. When a job ends (its bit of flush), its data in flight counts as not written.
 // The job's slots are then cleared one by one (clear).
 //
-// Latency: a beat accepted in cycle 0 is in A in cycle 1 and in B in cycle 2, in which it is
-// written. With a last beat, req_valid is high in cycle 2; the fields are valid from cycle 3 to
-// the grant. A grant follows its request by a cycle or more; a request in the cycle of a grant
-// is not a new one. A packet that finds the queue taken moves there in the cycle after the grant. A slot that is reduced in cycle 0 is not busy for a packet that begins in
-// cycle 3. A cleared slot is not busy for a packet that begins three cycles later. Not done
-// here: header checks (agg_commit).
+// Latency: a beat accepted in cycle 0 is in A in cycle 1, in B in cycle 2 and in C in cycle 3, in
+// which it is written. With a last beat, req_valid is high in cycle 2; the fields are valid from
+// cycle 3 to the grant. A grant follows its request by a cycle or more, so a payload is written
+// in the cycle of its grant at the latest. A request in the cycle of a grant is not a new one. A
+// packet that finds the queue taken moves there in the cycle after the grant. A slot that is
+// reduced in cycle 0 is not busy for a packet that begins in cycle 3. A cleared slot is not busy
+// for a packet that begins three cycles later. Not done here: header checks (agg_commit).
 
 `default_nettype none
 
@@ -118,7 +120,7 @@ module agg_ingress #(
   wire bad = s_axis_tuser[112];
   wire [7:0] number = s_axis_tuser[HDR_JOB_LSB+:8];
   wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
-  wire entered = {1'b0, number} < JOBS[8:0] && job_valid[job];
+  reg entered;
   wire data = entered && s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA;
   wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
       (s_axis_tuser[HDR_VID_LSB+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);
@@ -134,11 +136,18 @@ module agg_ingress #(
     s_axis_tuser[HDR_VERSION_LSB+:4]
   };
 
+  integer e;
+
+  always @* begin
+    entered = 1'b0;
+    for (e = 0; e < JOBS; e = e + 1) if (number == e[7:0] && job_valid[e]) entered = 1'b1;
+  end
+
   // -- Skid ---------------------------------------------------------------------------------------
 
   wire advance;  // B is free: beats move on
 
-  reg ready_reg;  // the skid is empty
+  reg  ready_reg;  // the skid is empty
   reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_nonfinite_reg, s_entered_reg;
   reg s_data_reg;  // a packet of data of a job that is set up
   reg [JOB_BITS-1:0] s_job_reg;
@@ -170,42 +179,47 @@ module agg_ingress #(
 
   // -- Register A ---------------------------------------------------------------------------------
 
-  reg a_valid_reg, a_first_reg, a_last_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
-  reg a_data_reg;
+  reg a_valid_reg, a_first_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
+  reg a_ends_reg;  // holds a packet's last beat
+  reg a_data_reg;  // holds the first beat of a packet of data of a job that is set up
   reg [JOB_BITS-1:0] a_job_reg;
   reg [SLOT_BITS-1:0] a_slot_reg;
   wire [SLOT_BITS-1:0] a_slot_next = ready_reg ? slot : s_slot_reg;
 
   always @(posedge clk) begin
     if (advance) begin
-      a_slot_reg      <= a_slot_next;
-      a_valid_reg     <= s_axis_tvalid || !ready_reg;
-      a_first_reg     <= ready_reg ? first_reg : s_first_reg;
-      a_last_reg      <= ready_reg ? s_axis_tlast : s_last_reg;
-      a_full_reg      <= ready_reg ? full : s_full_reg;
-      a_bad_reg       <= ready_reg ? bad : s_bad_reg;
+      a_slot_reg <= a_slot_next;
+      a_valid_reg <= s_axis_tvalid || !ready_reg;
+      a_first_reg <= ready_reg ? first_reg : s_first_reg;
+      a_ends_reg <= ready_reg ? s_axis_tvalid && s_axis_tlast : s_last_reg;
+      a_full_reg <= ready_reg ? full : s_full_reg;
+      a_bad_reg <= ready_reg ? bad : s_bad_reg;
       a_nonfinite_reg <= ready_reg ? s_nonfinite : s_nonfinite_reg;
-      a_entered_reg   <= ready_reg ? entered : s_entered_reg;
-      a_data_reg      <= ready_reg ? data : s_data_reg && !flush[s_job_reg];
-      a_job_reg       <= ready_reg ? job : s_job_reg;
+      a_entered_reg <= ready_reg ? entered : s_entered_reg;
+      a_data_reg      <= ready_reg ? s_axis_tvalid && first_reg && data :
+          s_first_reg && s_data_reg && !flush[s_job_reg];
+      a_job_reg <= ready_reg ? job : s_job_reg;
     end else begin
       if (flush[a_job_reg]) a_data_reg <= 1'b0;
     end
-    if (rst) a_valid_reg <= 1'b0;
+    if (rst) begin
+      a_valid_reg <= 1'b0;
+      a_ends_reg  <= 1'b0;
+      a_data_reg  <= 1'b0;
+    end
   end
 
-  // Payload of the beats in A and in the skid. Without a beat, the free place is written in vain.
-  (* ram_style = "distributed" *) reg [BEAT_BITS-1:0] beats[0:1];
-  reg wr_place_reg, a_place_reg;  // of the next beat; of the beat in A
-  wire [BEAT_BITS-1:0] a_beat = beats[a_place_reg];
+  // Payload of the beats in the skid, A and B. Without a beat, the free place is written in vain.
+  (* ram_style = "distributed" *) reg [BEAT_BITS-1:0] beats[0:3];
+  reg [1:0] wr_place_reg, b_place_reg;  // of the next beat; of the latest beat in B
 
   always @(posedge clk) begin
     if (ready_reg) beats[wr_place_reg] <= s_axis_tdata;
-    if (ready_reg && s_axis_tvalid) wr_place_reg <= !wr_place_reg;
-    if (advance && a_valid_reg) a_place_reg <= !a_place_reg;
+    if (ready_reg && s_axis_tvalid) wr_place_reg <= wr_place_reg + 2'd1;
+    if (advance && a_valid_reg) b_place_reg <= b_place_reg + 2'd1;
     if (rst) begin
-      wr_place_reg <= 1'b0;
-      a_place_reg  <= 1'b0;
+      wr_place_reg <= 2'd0;
+      b_place_reg  <= 2'd3;
     end
   end
 
@@ -230,50 +244,47 @@ module agg_ingress #(
 
   // -- Register B ---------------------------------------------------------------------------------
 
-  reg b_valid_reg;  // holds a beat that was not yet written
+  reg b_valid_reg;  // holds a beat that did not move to C
   reg b_asks_reg, b_bad_reg;  // asks: with the packet's last beat
   reg b_full_reg, b_nonfinite_reg;  // of the packet's beats so far
-  reg  b_entered_reg;
-  reg  b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
+  reg b_entered_reg;
+  reg b_open_reg;  // the packet's beats may be written: its job is set up, and the chunk goes on
   wire b_waits;  // with a first beat, for a verdict on data in the same slot
-  reg  b_stuck_reg;  // with a last beat, because the queue or all places are taken
-  reg b_set_reg, b_red_reg;  // the slot's bits
+  reg b_stuck_reg;  // with a last beat, because the queue or all places are taken
+  reg b_set_reg;  // the slot's bit in set
+  reg b_busy_reg;  // the slot was busy as the packet moved here
   reg [INDEX_BITS-1:0] b_number_reg;  // of the beat in its packet, modulo
   reg [INDEX_BITS:0] b_rest_reg;  // beats that the chunk still has, or -1
   reg b_at_last_reg;  // with the chunk's last beat: none
   reg [JOB_BITS-1:0] b_job_reg;
   reg [SLOT_BITS-1:0] b_slot_reg;
-  reg [BEAT_BITS-1:0] b_beat_reg;
 
   reg queued_reg;
   wire [INDEX_BITS-1:0] a_rest = job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
-  wire begins = advance && a_valid_reg && a_first_reg;  // a packet moves into B
   wire asks = b_asks_reg && advance;
   reg [FOLD-1:0] set_reg, red_reg;  // words of the slot in A, as the packet moved there
   wire [FOLD-1:0] a_bit = ONE_BIT << (a_slot_reg & LOW);
   wire a_set = |(set_reg & a_bit);
-  wire a_red = |(red_reg & a_bit);
+  wire a_busy = |((set_reg ^ red_reg) & a_bit);
   reg a_stored_reg;  // a contribution was stored since
   wire freed, freed_stored;  // the verdict that B waits for was given
-  wire all_unjudged, last_place;  // no place is free; one at most
+  wire all_unjudged;  // no place is free
 
-  // In the next cycle: the queue is taken, and B has a last beat. A grant frees B a cycle later.
+  // In the next cycle: the queue is taken, and B has a last beat. A grant frees B a cycle later. A
+  // packet that takes the last place takes the queue too.
   wire queued_next = asks || (queued_reg && !req_grant);
-  wire asks_next = advance ? a_valid_reg && a_last_reg : b_asks_reg;
-  wire full_next = all_unjudged || (last_place && asks);
+  wire asks_next = advance ? a_ends_reg : b_asks_reg;
+  wire stuck_next = asks_next && (queued_next || all_unjudged);
 
-  wire may_open = begins && a_data_reg && !a_stored_reg && !flush[a_job_reg];
+  wire may_open = advance && a_data_reg && !a_stored_reg && !flush[a_job_reg];
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 
-  assign advance = !(b_waits || b_stuck_reg);
-
   always @(posedge clk) begin
     b_open_reg  <= may_open || stays_open;
-    b_stuck_reg <= asks_next && (queued_next || full_next);
+    b_stuck_reg <= stuck_next;
     b_asks_reg  <= asks_next;
     b_valid_reg <= advance ? a_valid_reg : b_valid_reg && b_waits;
-    if (!b_waits) b_beat_reg <= a_beat;
     if (advance) begin
       b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
@@ -287,7 +298,7 @@ module agg_ingress #(
       if (a_first_reg) begin
         b_entered_reg <= a_entered_reg;
         b_set_reg     <= a_set;
-        b_red_reg     <= a_red;
+        b_busy_reg    <= a_busy;
         b_job_reg     <= a_job_reg;
         b_slot_reg    <= a_slot_reg;
       end
@@ -295,17 +306,32 @@ module agg_ingress #(
     if (rst) begin
       b_valid_reg <= 1'b0;
       b_asks_reg  <= 1'b0;
-      b_stuck_reg <= 1'b0;
       b_open_reg  <= 1'b0;
+      b_stuck_reg <= 1'b0;
     end
   end
 
-  wire b_open = b_open_reg && b_set_reg == b_red_reg;  // beats are written: the slot is not busy
+  // -- Register C ---------------------------------------------------------------------------------
 
-  assign wr_en   = b_valid_reg && b_open && !b_waits;
-  assign wr_slot = b_slot_reg;
-  assign wr_beat = b_number_reg;
-  assign wr_data = b_beat_reg;
+  reg c_valid_reg;  // holds a beat to write
+  reg [SLOT_BITS-1:0] c_slot_reg;
+  reg [INDEX_BITS-1:0] c_number_reg;
+  reg [BEAT_BITS-1:0] c_beat_reg;
+
+  wire b_open = b_open_reg && !b_busy_reg;  // beats are written
+  wire b_writes = b_valid_reg && b_open && !b_waits;
+
+  always @(posedge clk) begin
+    c_valid_reg  <= b_writes && !rst;
+    c_slot_reg   <= b_slot_reg;
+    c_number_reg <= b_number_reg;
+    c_beat_reg   <= beats[b_place_reg];
+  end
+
+  assign wr_en   = c_valid_reg;
+  assign wr_slot = c_slot_reg;
+  assign wr_beat = c_number_reg;
+  assign wr_data = c_beat_reg;
 
   // -- Request ------------------------------------------------------------------------------------
 
@@ -339,54 +365,61 @@ module agg_ingress #(
 
   // -- Unjudged requests --------------------------------------------------------------------------
 
+  // Slots that were reduced or cleared one and two cycles ago
+  reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
+  reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
+
   // A place is free two cycles after its verdict, when a look-up of its slot shows the verdict.
   reg [PLACES-1:0] filled_reg;  // as many ones as places are taken, from bit 0
   reg [PLACES-1:0] put_reg, get_reg;  // next place to take; of the next verdict
   reg [PLACES-1:0] judged_reg;  // place of the verdict one cycle ago
-  reg stored_reg, stored_before_reg;  // verdict one and two cycles ago
+  reg frees_reg;  // there was one
+  reg stored_reg, stored_before_reg;  // data was stored one and two cycles ago
+  reg [SLOT_BITS-1:0] stored_slot_reg;  // the slot of the verdict one cycle ago
   reg [PLACES-1:0] live_reg;  // written data
   reg [SLOT_BITS*PLACES-1:0] slots_reg;
   reg [PLACES-1:0] sets_reg;  // the slot's bit in set
   reg [PLACES-1:0] match_reg;  // place that B waits for, until it is not live
 
   wire match_b = b_asks_reg && b_open && b_slot_reg == a_slot_reg;
-  reg [PLACES-1:0] match_live, match;
+  reg [PLACES-1:0] match;
   // The slot of the next verdict. It is granted a cycle or more before, so its place is filled.
   wire [PLACES-1:0] get_next = judged ? {get_reg[PLACES-2:0], get_reg[PLACES-1]} : get_reg;
-  reg [SLOT_BITS-1:0] next_slot, judged_slot_reg;
+  reg [SLOT_BITS-1:0] next_slot, set_slot_reg;  // the latter also of a clear
   reg judged_set_reg;
   integer i;
 
   always @* begin
     next_slot = {SLOT_BITS{1'b0}};
     for (i = 0; i < PLACES; i = i + 1) begin
-      match_live[i] = live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg;
-      match[i] = match_live[i] || (match_b && put_reg[i]);
+      match[i] = (live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg) ||
+          (match_b && put_reg[i]);
       if (get_next[i]) next_slot = next_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
     end
   end
 
-  wire frees = |judged_reg;
+  wire [PLACES-1:0] match_next = advance ? match & {PLACES{a_data_reg}} : match_reg & live_reg;
 
+  assign advance      = !(b_waits || b_stuck_reg);
   assign b_waits      = |match_reg;
   assign freed        = |(match_reg & ~live_reg);
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
-  assign last_place   = filled_reg[PLACES-2];
 
   integer k;
 
   always @(posedge clk) begin
-    judged_reg        <= judged ? get_reg : {PLACES{1'b0}};
-    stored_reg        <= judged_stored;
+    judged_reg <= judged ? get_reg : {PLACES{1'b0}};
+    frees_reg <= judged;
+    stored_reg <= judged && judged_stored;
+    stored_slot_reg <= set_slot_reg;
     stored_before_reg <= stored_reg;
-    get_reg           <= get_next;
-    judged_slot_reg   <= next_slot;
-    judged_set_reg    <= |(get_next & sets_reg);
-    if (advance) match_reg <= match & {PLACES{a_valid_reg && a_first_reg && a_data_reg}};
-    else match_reg <= match_reg & live_reg;
-    a_stored_reg <= !advance && (a_stored_reg || (stored_reg && |(judged_reg & match_live)));
-    live_reg     <= live_reg & ~judged_reg;
+    get_reg <= get_next;
+    set_slot_reg <= clear_reg ? done_slot_reg : next_slot;
+    judged_set_reg <= |(get_next & sets_reg);
+    match_reg <= match_next;
+    a_stored_reg <= !advance && (a_stored_reg || (stored_reg && stored_slot_reg == a_slot_reg));
+    live_reg <= live_reg & ~judged_reg;
     if (asks) put_reg <= {put_reg[PLACES-2:0], put_reg[PLACES-1]};
     for (k = 0; k < PLACES; k = k + 1) begin
       if (asks && put_reg[k]) live_reg[k] <= b_open;
@@ -395,13 +428,15 @@ module agg_ingress #(
         sets_reg[k]                       <= b_set_reg;
       end
     end
-    if (asks && !frees) filled_reg <= {filled_reg[PLACES-2:0], 1'b1};
-    if (frees && !asks) filled_reg <= {1'b0, filled_reg[PLACES-1:1]};
+    if (asks && !frees_reg) filled_reg <= {filled_reg[PLACES-2:0], 1'b1};
+    if (frees_reg && !asks) filled_reg <= {1'b0, filled_reg[PLACES-1:1]};
     if (rst) begin
       filled_reg <= {PLACES{1'b0}};
       put_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
       get_reg    <= {{PLACES - 1{1'b0}}, 1'b1};
       judged_reg <= {PLACES{1'b0}};
+      frees_reg  <= 1'b0;
+      stored_reg <= 1'b0;
       live_reg   <= {PLACES{1'b0}};
       match_reg  <= {PLACES{1'b0}};
     end
@@ -414,8 +449,6 @@ module agg_ingress #(
   reg [FOLD-1:0] set_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
   reg [FOLD-1:0] red_bits[0:(1<<SLOT_BITS>>FOLD_BITS)-1];
 
-  reg reduced_reg, reduced_before_reg, clear_reg, clear_before_reg;
-  reg [SLOT_BITS-1:0] done_slot_reg, done_before_reg;
   reg [FOLD-1:0] copy_reg;
   reg copy_before_reg;
   wire copy = |(copy_reg & (ONE_BIT << (done_slot_reg & LOW)));
@@ -431,7 +464,6 @@ module agg_ingress #(
   end
 
   wire set_wr_en = clear_before_reg || (judged && judged_stored);
-  wire [SLOT_BITS-1:0] set_wr_slot = clear_before_reg ? done_before_reg : judged_slot_reg;
   wire set_wr_bit = !clear_before_reg && !judged_set_reg;
 
   integer f;
@@ -443,8 +475,8 @@ module agg_ingress #(
     end
     copy_reg <= set_bits[reduced_slot[SLOT_BITS-1:FOLD_BITS]];
     for (f = 0; f < FOLD; f = f + 1) begin
-      if (set_wr_en && (set_wr_slot & LOW) == f[SLOT_BITS-1:0])
-        set_bits[set_wr_slot[SLOT_BITS-1:FOLD_BITS]][f] <= set_wr_bit;
+      if (set_wr_en && (set_slot_reg & LOW) == f[SLOT_BITS-1:0])
+        set_bits[set_slot_reg[SLOT_BITS-1:FOLD_BITS]][f] <= set_wr_bit;
       if ((clear_before_reg || reduced_before_reg) && (done_before_reg & LOW) == f[SLOT_BITS-1:0])
         red_bits[done_before_reg[SLOT_BITS-1:FOLD_BITS]][f] <= !clear_before_reg && copy_before_reg;
     end
@@ -481,10 +513,9 @@ module agg_ingress #(
   reg in_begun, b_begun;  // the packet has beats that passed the input, or moved to B, not its last
   wire [3:0] b_count = out_count + queued_reg;
   wire [3:0] a_count = b_count + b_asks_reg;
-  wire a_ends = a_valid_reg && a_last_reg;
-  wire [3:0] s_count = a_count + a_ends;
+  wire [3:0] s_count = a_count + a_ends_reg;
   wire s_ends = !ready_reg && s_last_reg;
-  wire a_begun = a_valid_reg ? !a_last_reg : b_begun;
+  wire a_begun = a_valid_reg ? !a_ends_reg : b_begun;
   wire s_begun = ready_reg ? a_begun : !s_last_reg;
   wire [INDEX_BITS:0] next_b_at = b_at + !(&b_at);
   wire [INDEX_BITS:0] a_at = b_begun ? next_b_at : 0;
@@ -502,8 +533,11 @@ module agg_ingress #(
   wire in_a = a_valid_reg && a_count == which;
   wire in_b = (b_begun || b_asks_reg) && b_count == which;
   wire in_queue = queued_reg && out_count == which;
-  wire s_place = a_place_reg ^ a_valid_reg;
+  wire [1:0] a_place = b_place_reg + 2'd1;
+  wire [1:0] s_place = a_place + a_valid_reg;
   wire [BEAT_BITS-1:0] s_beat = beats[s_place];
+  wire [BEAT_BITS-1:0] a_beat = beats[a_place];
+  wire [BEAT_BITS-1:0] b_beat = beats[b_place_reg];
   wire [HEADER-1:0] s_header = headers[s_count[1:0]];
   wire [HEADER-1:0] a_header = headers[a_count[1:0]];
   wire [HEADER-1:0] b_header = headers[b_count[1:0]];
@@ -542,7 +576,9 @@ module agg_ingress #(
   reg holding;  // it holds a contribution that is not yet summed
   reg sums, sums_before;  // one was summed one or two cycles ago
   reg [BEAT_BITS-1:0] memory;
-  reg a_busy, asked_was, granted_was, began, expected_open;
+  wire [BEAT_BITS-1:0] memory_next =
+      wr_en && wr_slot == watched && wr_beat == place ? wr_data : memory;
+  reg a_was_busy, asked_was, granted_was, began, expected_open, owned_was;
   wire set_now = set_bits[watched>>FOLD_BITS] >> (watched & LOW);
   wire red_now = red_bits[watched>>FOLD_BITS] >> (watched & LOW);
   wire busy = holding || sums || sums_before;
@@ -552,7 +588,7 @@ module agg_ingress #(
   wire reduces_2 = reduced_before_reg && done_before_reg == watched;
   wire clears_1 = clear_reg && done_slot_reg == watched;
   wire clears_2 = clear_before_reg && done_before_reg == watched;
-  wire stores = judged && judged_stored && judged_slot_reg == watched;
+  wire stores = judged && judged_stored && set_slot_reg == watched;
   wire stored_now = stored_reg && |(judged_reg & hits & live_reg);  // one cycle ago
 
   always @(posedge clk) begin
@@ -586,13 +622,14 @@ module agg_ingress #(
 
     // What moves on
     if (advance && a_valid_reg) begin
-      b_begun <= !a_last_reg;
+      b_begun <= !a_ends_reg;
       b_at <= a_at;
     end
-    if (advance) a_busy <= busy;
-    began <= begins && a_slot_reg == watched;
-    expected_open <= its_steady && !flush[its_job] && !a_busy && !a_stored_reg;
-    if (begins) b_limit <= job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
+    if (advance) a_was_busy <= busy;
+    began <= advance && a_valid_reg && a_first_reg && a_slot_reg == watched;
+    expected_open <= its_steady && !flush[its_job] && !a_was_busy && !a_stored_reg;
+    if (advance && a_valid_reg && a_first_reg)
+      b_limit <= job_last[INDEX_BITS*a_job_reg+:INDEX_BITS];
     if (asks && in_b) its_whole <= its_full && its_at == b_limit;
     asked_was   <= req_valid && !rst;
     granted_was <= req_grant;
@@ -601,7 +638,8 @@ module agg_ingress #(
     if (req_grant)
       granted_writes <= (granted_writes & ~queue_at) | (req_writable ? queue_at : {PLACES{1'b0}});
 
-    if (wr_en && wr_slot == watched && wr_beat == place) memory <= wr_data;
+    memory <= memory_next;
+    owned_was <= owns != 0;
     if (stores) holding <= 1'b1;
     if (reduces || clears) holding <= 1'b0;
     sums <= reduces && holding;
@@ -680,9 +718,12 @@ module agg_ingress #(
       if (!ready_reg) assert (s_first_reg == !a_begun);
       assert (a_first_reg ? !b_begun : b_begun || !a_valid_reg);
       assert (in_at == (!s_begun ? 0 : ready_reg ? s_at : s_at + !(&s_at)));
-      assert (wr_place_reg == a_place_reg ^ a_valid_reg ^ !ready_reg);
+      assert (wr_place_reg == s_place + !ready_reg);
+      assert (!(a_ends_reg || a_data_reg) || a_valid_reg);
+      assert (!a_data_reg || a_first_reg);
       assert (!(b_asks_reg && b_begun) && !(b_valid_reg && !b_holds));
-      if (b_stuck_reg) assert (b_asks_reg && (queued_reg || last_place));
+      if (!advance && !b_waits) assert (b_asks_reg && (queued_reg || filled_reg[PLACES-2]));
+      assert (b_waits == (match_reg != 0) && !(b_waits && advance));
       if (asks) assert (!queued_reg && !all_unjudged);
       if (b_holds) begin
         assert (&b_at || b_number_reg == b_at[INDEX_BITS-1:0]);
@@ -714,7 +755,7 @@ module agg_ingress #(
       end
       if (in_s && s_at == place) assert (s_beat == its_place);
       if (in_a && a_at == place) assert (a_beat == its_place);
-      if (in_b && b_valid_reg && b_at == place) assert (b_beat_reg == its_place);
+      if (in_b && b_valid_reg && b_at == place) assert (b_beat == its_place);
       if (in_queue) begin
         assert (q_header_reg == its_header && q_entered_reg == its_entered && q_job_reg == its_job);
         assert (headers[which[1:0]] == its_header);
@@ -728,7 +769,7 @@ module agg_ingress #(
         assert (stands[s_job_reg] && s_slot_reg == s_home && s_header[7:4] == KIND_DATA &&
             s_header[JOB_LSB+:8] < JOBS);
       if (a_valid_reg && a_first_reg) assert (a_job_reg == a_header[JOB_LSB+:JOB_BITS] % JOBS);
-      if (a_valid_reg && a_first_reg && a_data_reg)
+      if (a_data_reg)
         assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
             a_header[JOB_LSB+:8] < JOBS);
       if (b_open_reg) assert (b_holds);
@@ -742,9 +783,9 @@ module agg_ingress #(
         assert (stands[q_job] && |(queue_at & live_reg) && q_header_reg[7:4] == KIND_DATA);
       if (queued_reg && q_writable_reg && q_home == watched) assert (|(queue_at & hits));
       if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
-      if (wr_en) assert (stands[b_job] && {1'b0, wr_beat} == b_at && wr_beat <= b_last);
-      if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched)
-        assert ((a_set ^ a_red) == a_busy);
+      if (b_writes)
+        assert (stands[b_job] && {1'b0, b_number_reg} == b_at && b_number_reg <= b_last);
+      if (a_data_reg && a_slot_reg == watched) assert (a_busy == a_was_busy);
       if (began && in_b) assert (b_open == expected_open);
 
       // Places: taken in order, and free again after their verdict.
@@ -755,12 +796,18 @@ module agg_ingress #(
       assert ((live_reg & ~unjudged_at & ~judged_reg) == 0);
       assert ((writes & unjudged_at & ~live_reg) == 0);
       if (req_grant) assert (queued_reg);
+      assert (frees_reg == (judged_reg != 0));
+      if (stored_reg) assert (|(judged_reg & live_reg));
+      for (n = 0; n < PLACES; n = n + 1)
+      if (stored_reg && judged_reg[n])
+        assert (slots_reg[SLOT_BITS*n+:SLOT_BITS] == stored_slot_reg);
       if (!all_judged)
-        assert (judged_slot_reg == oldest_slot && judged_set_reg == |(get_reg & sets_reg));
+        assert (set_slot_reg == oldest_slot && judged_set_reg == |(get_reg & sets_reg));
 
       // The slot is busy while it holds a contribution.
       if (known && !clears_1 && !clears_2) assert ((set_now ^ red_now) == busy);
       if (clears_1 || clears_2) assert (!holding);
+      if (clear_before_reg) assert (set_slot_reg == done_before_reg);
       if (reduces_1 && known) assert (copy == set_now);
       if (reduces_2 && known) assert (copy_before_reg == set_now);
       if (sums) assert (reduces_1);
@@ -771,8 +818,7 @@ module agg_ingress #(
       if (pending != 0) assert (owns != 0 && !busy && |(pending & sets_reg) == set_now);
 
       // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
-      if (a_valid_reg && a_first_reg && a_data_reg && a_slot_reg == watched && !a_stored_reg &&
-          a_set == a_red)
+      if (a_data_reg && a_slot_reg == watched && !a_stored_reg && !a_busy)
         assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
       if (b_holds && b_open && b_slot_reg == watched) begin
         assert (owns != 0);
@@ -782,14 +828,16 @@ module agg_ingress #(
         if (b_waits && (hits & live_reg) == 0) assert (!busy || stored_before_reg);
         if (!busy) assert (b_set_reg == set_now);
       end
-      if (wr_en && wr_slot == watched) assert (owns != 0 && !busy && pending == 0);
+      if (b_writes && b_slot_reg == watched) assert (owns != 0 && !busy && pending == 0);
+      if (wr_en && wr_slot == watched) assert (owned_was && !busy && (pending & ~queue_at) == 0);
 
       // Stored data is the packet's data.
       if (place <= its_last && its_at >= place) begin
         if (in_b && b_open && b_slot_reg == watched &&
             (b_at > place || (b_at == place && !b_valid_reg)))
-          assert (memory == its_place);
-        if (|(its_at_place & pending)) assert (memory == its_place);
+          assert (memory_next == its_place);
+        if (|(its_at_place & pending)) assert (memory_next == its_place);
+        if (|(its_at_place & pending & ~queue_at)) assert (memory == its_place);
       end
       if (|(its_at_place & writes)) assert (stands[its_job]);
 
@@ -802,9 +850,9 @@ module agg_ingress #(
       end
 
       cover (stores && job_last != 0);
-      cover (b_waits && b_open && freed && !freed_stored && wr_slot == watched);
+      cover (b_waits && b_open && freed && !freed_stored && b_slot_reg == watched);
       cover (b_waits && freed && freed_stored);
-      cover (a_stored_reg && begins && a_data_reg && a_slot_reg == watched);
+      cover (a_stored_reg && advance && a_data_reg && a_slot_reg == watched);
       cover (pending != 0 && !all_judged && queued_reg && !ready_reg);
       cover (all_unjudged && !ready_reg);
       cover (wr_en && wr_slot == watched && owns == 2 && flush[0]);

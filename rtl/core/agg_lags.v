@@ -6,9 +6,9 @@
 // nothing. Contributions are stored at least two cycles apart: then a count is written by the time
 // at which the next contribution reads it, or in that cycle.
 //
-// Latency: a contribution stored in cycle 0 is counted in cycle 5. A count addressed in cycle 0
-// is at value in cycle 1, without the contribution that is being counted in cycle 0. Not done here:
-// a contribution that never comes (agg_deadlines).
+// Latency: a contribution stored in cycle 0 is counted in cycle 6. A count addressed in cycles 0
+// and 1 is at value in cycle 3, with the contribution that is counted in cycle 0, and without the
+// one that is counted in cycle 1. Not done here: a contribution that never comes (agg_deadlines).
 
 `default_nettype none
 
@@ -52,7 +52,7 @@ module agg_lags #(
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(SLOT_BITS),
-      .FORWARD  (0)
+      .APART    (1)
   ) u_since (
       .clk    (clk),
       .wr_en  (turn_over),
@@ -63,7 +63,7 @@ module agg_lags #(
       .rd_data(since)
   );
 
-  // Cycle 3: the number of the lag's count, which is read
+  // Cycle 3: the number of the lag's count
   reg lag_store_reg;
   reg [31:0] lag_reg;
   reg [JOB_BITS+RANK_BITS-1:0] lag_whose_reg;
@@ -76,35 +76,43 @@ module agg_lags #(
     if (|lag_reg[31:28]) bucket = 4'd15;
   end
 
-  // Cycle 4: the count is held. Cycle 5: it is incremented.
+  // Cycle 4: the count is read. Cycle 5: it is held. Cycle 6: it is incremented, or what the
+  // contribution before wrote while it was read.
   wire [31:0] count;
-  reg  [31:0] count_reg;
-  reg read_reg, adds_reg;
-  reg [ADDR_BITS-1:0] read_addr_reg, addr_reg;
+  reg [31:0] count_reg, written_reg;
+  reg reads_reg, read_reg, adds_reg;
+  reg read_again_reg, again_reg;
+  reg [ADDR_BITS-1:0] rd_addr_reg, read_addr_reg, addr_reg;
 
   reg clears_reg;
   reg [RANK_BITS+3:0] clear_reg;  // next count to clear
 
-  wire [ADDR_BITS-1:0] rd_addr = {lag_whose_reg, bucket};
   wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
-  wire [31:0] wr_data = adds_reg ? count_reg + 32'd1 : 32'd0;
+  wire writes = adds_reg || clears_reg;
+  wire [31:0] base = {32{!adds_reg}} | (again_reg ? written_reg : count_reg);
+  wire [31:0] wr_data = base + 32'd1;  // 0 to clear
 
   always @(posedge clk) begin
-    now_reg       <= now_reg + 32'd1;
-    stores_reg    <= {stores_reg[0], store};
-    first_reg     <= {first_reg[0], turn_over};
-    whose_reg     <= {whose_reg[0+:JOB_BITS+RANK_BITS], job, rank};
-    since_reg     <= since;
+    now_reg        <= now_reg + 32'd1;
+    stores_reg     <= {stores_reg[0], store};
+    first_reg      <= {first_reg[0], turn_over};
+    whose_reg      <= {whose_reg[0+:JOB_BITS+RANK_BITS], job, rank};
+    since_reg      <= since;
 
-    lag_store_reg <= stores_reg[1];
-    lag_reg       <= first_reg[1] ? 32'd0 : now_reg - since_reg;
-    lag_whose_reg <= whose_reg[JOB_BITS+RANK_BITS+:JOB_BITS+RANK_BITS];
+    lag_store_reg  <= stores_reg[1];
+    lag_reg        <= first_reg[1] ? 32'd0 : now_reg - since_reg;
+    lag_whose_reg  <= whose_reg[JOB_BITS+RANK_BITS+:JOB_BITS+RANK_BITS];
 
-    read_reg      <= lag_store_reg;
-    read_addr_reg <= rd_addr;
-    adds_reg      <= read_reg;
-    addr_reg      <= read_addr_reg;
-    count_reg     <= count;
+    reads_reg      <= lag_store_reg;
+    rd_addr_reg    <= {lag_whose_reg, bucket};
+    read_reg       <= reads_reg;
+    read_addr_reg  <= rd_addr_reg;
+    read_again_reg <= adds_reg && addr_reg == rd_addr_reg;
+    adds_reg       <= read_reg;
+    addr_reg       <= read_addr_reg;
+    again_reg      <= read_again_reg;
+    count_reg      <= count;
+    if (adds_reg) written_reg <= wr_data;
 
     if (clears_reg && !adds_reg) begin
       clear_reg  <= clear_reg + 1'b1;
@@ -118,6 +126,7 @@ module agg_lags #(
       now_reg       <= 32'd0;
       stores_reg    <= 2'd0;
       lag_store_reg <= 1'b0;
+      reads_reg     <= 1'b0;
       read_reg      <= 1'b0;
       adds_reg      <= 1'b0;
       clears_reg    <= 1'b0;
@@ -127,33 +136,41 @@ module agg_lags #(
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(ADDR_BITS),
-      .FORWARD  (1)
+      .APART    (1)
   ) u_counts (
       .clk    (clk),
-      .wr_en  (adds_reg || clears_reg),
+      .wr_en  (writes),
       .wr_addr(wr_addr),
       .wr_data(wr_data),
-      .rd_en  (lag_store_reg),
-      .rd_addr(rd_addr),
+      .rd_en  (reads_reg),
+      .rd_addr(rd_addr_reg),
       .rd_data(count)
   );
 
-  // A copy, for the registers.
+  // A copy, for the registers. The cycle that writes the addressed word does not read; the one
+  // before or after it does, as no word is written in two consecutive cycles.
+  wire [ADDR_BITS-1:0] shown_addr = {rd_job, rd_rank, rd_bucket};
+  wire [31:0] shown;
+  reg [31:0] value_reg;
+
+  always @(posedge clk) value_reg <= shown;
+
   agg_ram #(
       .WIDTH    (32),
       .ADDR_BITS(ADDR_BITS),
-      .FORWARD  (0)
+      .APART    (1)
   ) u_shown (
       .clk    (clk),
-      .wr_en  (adds_reg || clears_reg),
+      .wr_en  (writes),
       .wr_addr(wr_addr),
       .wr_data(wr_data),
-      .rd_en  (1'b1),
-      .rd_addr({rd_job, rd_rank, rd_bucket}),
-      .rd_data(value)
+      .rd_en  (!(writes && wr_addr == shown_addr)),
+      .rd_addr(shown_addr),
+      .rd_data(shown)
   );
 
   assign ready = !clears_reg;
+  assign value = value_reg;
 
 endmodule
 

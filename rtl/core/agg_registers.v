@@ -80,7 +80,7 @@ module agg_registers #(
     output wire [ JOB_BITS-1:0] lag_job,
     output wire [RANK_BITS-1:0] lag_rank,
     output wire [          3:0] lag_bucket,
-    input  wire [         31:0] lag_value,       // one cycle later, while that is stable
+    input  wire [         31:0] lag_value,       // three cycles later, while that is stable
     output wire [          5:0] counter_index,
     input  wire [         31:0] counter_value,   // two cycles later, likewise
     output wire                 clear_counters
@@ -241,7 +241,6 @@ module agg_registers #(
   reg known_reg;
   reg [63:0] card_value_reg;
   reg [64*JOBS-1:0] job_values_reg;
-  reg [31:0] lag_value_reg;
   reg owned_reg, is_owner_reg, job_owner_reg;
   reg writable_reg;  // by some host
   reg [CARD_PLACES-1:0] writes_reg;  // a whole write to this place
@@ -276,7 +275,6 @@ module agg_registers #(
           {64{at_job_reg[AT_FIRST_OVERFLOW]}} & first_overflow[64*j+:64] |
           {64{at_job_reg[AT_EVICTED]}} & job_evicted[64*j+:64];
     end
-    lag_value_reg <= lag_value;
     owned_reg     <= |owned_bytes_reg;
     is_owner_reg  <= owner_differs_reg == 8'd0;
     job_owner_reg <= |owned_bytes_reg && token_differs_reg == 8'd0;
@@ -322,7 +320,7 @@ module agg_registers #(
 
   wire takes_data = takes_owner_reg || |stages_reg;  // the value is the written one
   wire [63:0] read_value = card_value_reg | job_value_reg |
-      {32'd0, lag_value_reg & {32{has_lag_reg}}} | {32'd0, counter_value & {32{is_counter_reg}}};
+      {32'd0, lag_value & {32{has_lag_reg}}} | {32'd0, counter_value & {32{is_counter_reg}}};
 
   reg [7:0] answer_reg;
   reg [63:0] after_reg;

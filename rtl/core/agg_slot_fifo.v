@@ -1,9 +1,10 @@
 // A queue of slot numbers with room for every slot; it cannot overflow if no slot is queued twice.
 //
-// The head is a register; the slots behind it are in a memory with a synchronous read. A push in
-// cycle 0 into an empty queue is at the head in cycle 1. After a pop in cycle 0, the next slot is
-// at the head in cycle 1 or 2. Not done here: a full flag, protection against a pop of an empty
-// queue.
+// The head and the two slots behind it, *second* and *third*, are registers; the others are in a
+// memory with a synchronous read. Its output feeds the third without any logic, because block RAMs
+// are slow. All other registers can take a push, past the memory. A push in cycle 0
+// into an empty queue is at the head in cycle 1. After a pop in cycle 0, the next slot is at the
+// head in cycle 1 or 2. Not done here: a full flag, protection against a pop of an empty queue.
 
 `default_nettype none
 
@@ -23,30 +24,41 @@ module agg_slot_fifo #(
 
   // A slot that is read in the cycle of its push is never used: it is not fresh.
   (* no_rw_check *) reg [SLOT_BITS-1:0] slots[0:(1<<SLOT_BITS)-1];
-  reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the head
+  reg [SLOT_BITS:0] wr_reg, rd_reg;  // next place to write; place of the slot behind the third
   reg [SLOT_BITS-1:0] slot_reg;  // the memory's output
-  reg fresh_reg;  // it is the slot behind the head
-  reg head_valid_reg;
-  reg [SLOT_BITS-1:0] head_reg;
+  reg fresh_reg;  // it is the slot behind the third
+  reg head_valid_reg, second_valid_reg, third_valid_reg;
+  reg [SLOT_BITS-1:0] head_reg, second_reg, third_reg;
 
-  wire empty = rd_reg == wr_reg;  // no slot is behind the head
-  wire open = !head_valid_reg || pop;
-  wire moves = open && fresh_reg;
-  wire passes = push && open && empty;
+  wire empty = rd_reg == wr_reg;  // no slot is in the memory
+  wire open = !head_valid_reg || pop;  // the head is free
+  wire second_open = !second_valid_reg || open;
+  wire third_open = !third_valid_reg || second_open;
+  wire moves = third_open && fresh_reg;
+  wire skips = open && !second_valid_reg;  // the head takes the slot behind the second
+  wire may_pass = push && empty;
+  wire passes = may_pass && (third_valid_reg ? skips : second_open);  // past the memory
+  wire next_valid = third_valid_reg || may_pass;
 
   always @(posedge clk) begin
     slot_reg <= slots[rd_reg[SLOT_BITS-1:0]];
     if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
-    if (open) head_reg <= fresh_reg ? slot_reg : push_slot;
+    if (open) head_reg <= second_valid_reg ? second_reg : third_valid_reg ? third_reg : push_slot;
+    if (second_open) second_reg <= third_valid_reg && !skips ? third_reg : push_slot;
+    if (third_open) third_reg <= slot_reg;
     if (push && !passes) wr_reg <= wr_reg + 1'b1;
     if (moves) rd_reg <= rd_reg + 1'b1;
-    fresh_reg      <= !empty && !moves;
-    head_valid_reg <= !open || fresh_reg || passes;
+    fresh_reg        <= !empty && !moves;
+    head_valid_reg   <= !open || second_valid_reg || next_valid;
+    second_valid_reg <= !second_open || (skips ? third_valid_reg && may_pass : next_valid);
+    third_valid_reg  <= !third_open || fresh_reg;
     if (clear) begin
-      wr_reg         <= {SLOT_BITS + 1{1'b0}};
-      rd_reg         <= {SLOT_BITS + 1{1'b0}};
-      fresh_reg      <= 1'b0;
-      head_valid_reg <= 1'b0;
+      wr_reg           <= {SLOT_BITS + 1{1'b0}};
+      rd_reg           <= {SLOT_BITS + 1{1'b0}};
+      fresh_reg        <= 1'b0;
+      head_valid_reg   <= 1'b0;
+      second_valid_reg <= 1'b0;
+      third_valid_reg  <= 1'b0;
     end
   end
 
@@ -68,9 +80,10 @@ module agg_slot_fifo #(
   reg [SLOT_BITS:0] queued_count;
   wire [SLOT_BITS:0] waiting = pushed - popped;
   wire watched_waits = watched - popped < waiting;
-  wire [SLOT_BITS:0] behind = waiting - head_valid;
-  wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - head_valid;
-  reg popped_was, alone_was;  // a pop in the last cycle; a push into an empty queue
+  wire [SLOT_BITS:0] first = head_valid + second_valid_reg + third_valid_reg;  // slots in registers
+  wire [SLOT_BITS:0] behind = waiting - first;
+  wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - first;
+  reg alone_was;  // a push into an empty queue in the last cycle
   reg clash_was;  // the memory's output was read in the cycle of its write
   reg used;  // a push or a pop in the last cycle
   reg apart;  // not in consecutive cycles since the queue was emptied
@@ -84,7 +97,6 @@ module agg_slot_fifo #(
     if (push) queued[push_slot] <= 1'b1;
     pushed <= pushed + push;
     popped <= popped + pop;
-    popped_was <= pop;
     clash_was <= push && wr_reg[SLOT_BITS-1:0] == rd_reg[SLOT_BITS-1:0];
     used <= !clear && (push || pop);
     apart <= clear || (apart && !(used && (push || pop)));
@@ -107,29 +119,41 @@ module agg_slot_fifo #(
       `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
       `PROMISED(!pop || head_valid);
 
-      // Behind the head, slots are in the memory in their order.
+      // Behind the third, slots are in the memory in their order.
       assert (wr_reg - rd_reg == behind);
       assert (!fresh_reg || (behind != 0 && slot_reg == slots[rd_reg[SLOT_BITS-1:0]]));
       assert (!fresh_reg || !clash_was);
       assert (!head_valid || queued[head_slot]);
+      assert (!second_valid_reg || queued[second_reg]);
+      assert (!third_valid_reg || queued[third_reg]);
+      assert (!(head_valid && second_valid_reg) || head_slot != second_reg);
+      assert (!(head_valid && third_valid_reg) || head_slot != third_reg);
+      assert (!(second_valid_reg && third_valid_reg) || second_reg != third_reg);
       assert (!stays || (head_valid && head_slot == head_was));
       if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
-      if (watched_waits && watched - popped >= head_valid) assert (slots[watched_at] == put);
+      if (watched_waits && watched - popped == head_valid && second_valid_reg)
+        assert (second_reg == put);
+      if (watched_waits && watched - popped == head_valid + second_valid_reg && third_valid_reg)
+        assert (third_reg == put);
+      if (watched_waits && watched - popped >= first) assert (slots[watched_at] == put);
 
       // The head is missing for one cycle at most, and not after a push into an empty queue.
-      assert (head_valid || waiting == 0 || fresh_reg || popped_was);
+      assert (head_valid || waiting == 0 || second_valid_reg || third_valid_reg);
+      assert (second_valid_reg || third_valid_reg || empty || fresh_reg);
       assert (!(alone_was && !head_valid));
 
       // agg_owed: if it is not used in consecutive cycles, there is a head while any slot is queued.
       if (apart) assert (head_valid == (waiting != 0));
-      if (apart && !used) assert (fresh_reg == (behind != 0));
+      if (apart && !used) assert (second_valid_reg == (waiting > 1));
 
       // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
       for (i = 0; i < 1 << SLOT_BITS; i = i + 1) begin
         if (i < behind)
           assert (queued[slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]]] &&
-              !(head_valid && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == head_slot));
+              !(head_valid && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == head_slot) &&
+              !(second_valid_reg && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == second_reg) &&
+              !(third_valid_reg && slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] == third_reg));
         for (j = 0; j < i; j = j + 1) begin
           if (i < behind)
             assert (slots[rd_reg[SLOT_BITS-1:0]+i[SLOT_BITS-1:0]] !=

@@ -10,9 +10,9 @@
 // the packet's job number. The pick rotates among ports, and alternates between statuses and the
 // notice. A candidate of each kind is chosen in four steps of one cycle, whether or not pick_ready
 // is high. In a cycle with pick_ready, one that is still pending is picked if its port is ready. The
-// pick is shown in the next cycle; its fields stay until the next cycle with pick_ready. Latency: an
-// answer in cycle 0 can be picked in cycle 5 and is shown in cycle 6. Not done here: counting all
-// refusals (agg_counters).
+// pick is shown in the next cycle, and its fields from the cycle after that to the one after the
+// next pick_valid. Latency: an answer in cycle 0 can be picked in cycle 5, is shown in cycle 6 and
+// has its fields in cycle 7. Not done here: counting all refusals (agg_counters).
 
 `default_nettype none
 
@@ -53,6 +53,8 @@ module agg_status #(
     input  wire             pick_ready,  // pick; not in consecutive cycles
     output wire             pick_valid,
     output wire [PORTS-1:0] pick_ports,  // the port, one-hot
+
+    // One cycle later
     output wire [      7:0] pick_job,
     output wire [     15:0] pick_epoch,
     output wire [      7:0] pick_rank,
@@ -63,12 +65,12 @@ module agg_status #(
 
   localparam integer STATUS_WIDTH = 72 + PORTS;
   localparam [PORTS-1:0] ONE_PORT = 1;
-  localparam [9:0] PAUSE = 10'd1023;  // minimum cycles between refusals
+  localparam [10:0] PAUSE = 11'd1024;  // minimum cycles from one refusal to the next
 
   reg [STATUS_WIDTH-1:0] statuses[0:PORTS-1];
   reg [JOB_BITS*PORTS-1:0] job_of_reg;  // of each port's status
   reg [PORTS-1:0] waits_reg;
-  reg [9:0] pause_reg;
+  reg [10:0] pause_reg;  // cycles since the last refusal; the highest bit allows the next
 
   reg [PORTS-1:0] told_reg;  // ports still to be sent the notice
   reg [JOB_BITS-1:0] told_job_reg;
@@ -79,13 +81,14 @@ module agg_status #(
   // -- Store --------------------------------------------------------------------------------------
 
   wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
-  wire refuses = refuse && pause_reg == 10'd0;
+  wire refuses = refuse && pause_reg[10];
   wire keep = (answer || refuses) && !drop[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
   wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
   reg [PORTS-1:0] dropped;
+  wire notice_dropped = notice ? drop[notice_job] : drop[told_job_reg];
   integer d;
 
   always @* begin
@@ -94,8 +97,9 @@ module agg_status #(
 
   // -- Candidate ----------------------------------------------------------------------------------
 
-  // Ports that could be sent a status; those that are next in turn; the first of them; its number.
-  // The same for the notice
+  // Ports that could be sent a status; those that are next in turn; the first of them; the same and
+  // its number, if its status is still pending. No pick was made in the cycle before a pick, so
+  // there only drop can end that. The same for the notice, which the next notice can end too
   reg [PORTS-1:0] can_send_reg, among_send_reg, lowest_send_reg, send_reg;
   reg [PORTS-1:0] can_tell_reg, among_tell_reg, lowest_tell_reg, tell_reg;
   reg [PORTS-1:0] above_send_reg, above_tell_reg;  // ports above the last pick
@@ -121,12 +125,12 @@ module agg_status #(
     can_send_reg    <= waits_reg & ready;
     among_send_reg  <= |ahead_send ? ahead_send : can_send_reg;
     lowest_send_reg <= among_send_reg & (~among_send_reg + 1'b1);
-    send_reg        <= lowest_send_reg;
+    send_reg        <= lowest_send_reg & waits_reg & ~dropped;
     send_index_reg  <= send_index;
     can_tell_reg    <= told_reg & ready;
     among_tell_reg  <= |ahead_tell ? ahead_tell : can_tell_reg;
     lowest_tell_reg <= among_tell_reg & (~among_tell_reg + 1'b1);
-    tell_reg        <= lowest_tell_reg;
+    tell_reg        <= notice || notice_dropped ? {PORTS{1'b0}} : lowest_tell_reg & told_reg;
     tell_index_reg  <= tell_index;
     wants_reg       <= |(lowest_send_reg | lowest_tell_reg);
     if (rst) begin
@@ -138,14 +142,15 @@ module agg_status #(
 
   // -- Pick ---------------------------------------------------------------------------------------
 
-  wire can_send = |(send_reg & waits_reg & ready);
-  wire can_tell = |(tell_reg & told_reg & ready);
+  wire can_send = |(send_reg & ready);
+  wire can_tell = |(tell_reg & ready);
   wire sends = pick_ready && can_send && !(can_tell && after_status_reg);
   wire tells = pick_ready && can_tell && !(can_send && !after_status_reg);
 
-  reg pick_reg;
+  reg pick_reg, tells_reg;
   reg [PORTS-1:0] ports_reg;
-  reg [STATUS_WIDTH-1:0] fields_reg;
+  // Of the candidates in the last cycle, and of the pick
+  reg [STATUS_WIDTH-1:0] send_fields_reg, tell_fields_reg, fields_reg;
 
   always @(posedge clk) begin
     if (keep) begin
@@ -154,10 +159,11 @@ module agg_status #(
     end
     waits_reg <= (waits_reg & ~dropped & ~(sends ? send_reg : {PORTS{1'b0}})) | kept;
     pick_reg  <= sends || tells;
-    if (pick_ready) begin
-      ports_reg <= tells ? tell_reg : send_reg;
-      fields_reg <= tells ? {notice_reg, ranks_reg[8*tell_index_reg+:8]} : statuses[send_index_reg];
-    end
+    tells_reg <= tells;
+    if (pick_ready) ports_reg <= tells ? tell_reg : send_reg;
+    send_fields_reg <= statuses[send_index_reg];
+    tell_fields_reg <= {notice_reg, ranks_reg[8*tell_index_reg+:8]};
+    if (pick_reg) fields_reg <= tells_reg ? tell_fields_reg : send_fields_reg;
     if (sends) begin
       above_send_reg   <= ~(send_reg | (send_reg - 1'b1));
       after_status_reg <= 1'b1;
@@ -166,8 +172,8 @@ module agg_status #(
       above_tell_reg   <= ~(tell_reg | (tell_reg - 1'b1));
       after_status_reg <= 1'b0;
     end
-    if (refuses) pause_reg <= PAUSE;
-    else if (pause_reg != 10'd0) pause_reg <= pause_reg - 10'd1;
+    if (refuses) pause_reg <= 11'd1;
+    else if (!pause_reg[10]) pause_reg <= pause_reg + 11'd1;
 
     if (tells) told_reg <= told_reg & ~tell_reg;
     if (notice) begin
@@ -178,13 +184,13 @@ module agg_status #(
       };
       ranks_reg <= notice_ranks;
     end
-    if (notice ? drop[notice_job] : drop[told_job_reg]) told_reg <= {PORTS{1'b0}};
+    if (notice_dropped) told_reg <= {PORTS{1'b0}};
 
     if (rst) begin
       waits_reg        <= {PORTS{1'b0}};
       above_send_reg   <= {PORTS{1'b0}};
       above_tell_reg   <= {PORTS{1'b0}};
-      pause_reg        <= 10'd0;
+      pause_reg        <= PAUSE;
       told_reg         <= {PORTS{1'b0}};
       told_job_reg     <= {JOB_BITS{1'b0}};
       after_status_reg <= 1'b0;
@@ -209,9 +215,11 @@ module agg_status #(
   reg waits, told;
   reg [STATUS_WIDTH-1:0] its, notice_its;
   reg [JOB_BITS-1:0] its_job, notice_its_job;
-  reg [9:0] since;  // cycles since the last refusal that was kept
+  reg [10:0] since;  // cycles since the last refusal that was kept
   reg asked_was, picks_was, could_was, any_was;
-  reg [STATUS_WIDTH-1:0] its_was, stood;
+  // What was pending when the last pick was made; that pick is shown, and is the watched port's
+  reg [STATUS_WIDTH-1:0] its_was, its_then, stood;
+  reg shown_was, mine_was;
   reg [PORTS-1:0] ready_was, ports_stood;
   // Cycles in which its status could be sent and neither pending statuses nor ready ports change;
   // the same for the notice
@@ -227,7 +235,7 @@ module agg_status #(
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
-    since <= refuse && since == PAUSE ? 0 : since == PAUSE ? since : since + 1;
+    since <= refuse && since == PAUSE ? 1 : since == PAUSE ? since : since + 1;
     if (drop[its_job] || it_is_sent) waits <= 1'b0;
     if (it_keeps) begin
       waits <= 1'b1;
@@ -261,6 +269,9 @@ module agg_status #(
     picks_was <= it_is_sent || it_is_told;
     could_was <= tells ? told : waits;
     its_was <= tells ? notice_its : its;
+    its_then <= its_was;
+    shown_was <= !rst && pick_valid;
+    mine_was <= !rst && pick_valid && pick_ports == bit_;
     ready_was <= ready;
     ready_then <= ready;
     stood <= fields_reg;
@@ -287,7 +298,7 @@ module agg_status #(
     end
     if (was_reset && !rst) begin
       assert (waits == waits_reg[watched] && told == told_reg[watched]);
-      assert (since <= PAUSE && pause_reg == PAUSE - since);
+      assert (since <= PAUSE && pause_reg == since);
       if (waits)
         assert (statuses[watched] == its && job_of_reg[JOB_BITS*watched+:JOB_BITS] == its_job);
       if (told) assert ({notice_reg, ranks_reg[8*watched+:8]} == notice_its);
@@ -297,14 +308,20 @@ module agg_status #(
       assert (!(sends && tells) && after_status == after_status_reg);
     end
     if (was_reset && running_was && !rst) begin
+      if (send_reg[watched] && !any_was) assert (waits);
+      if (tell_reg[watched] && !any_was) assert (told);
+
       // A pick is for a port that could take it, and shows what was pending.
       assert (pick_valid == any_was);
       assert (!pick_valid || asked_was);
       if (pick_valid && pick_ports == bit_) begin
         assert (picks_was && could_was && ready_was[watched]);
-        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} == its_was);
+        assert ((tells_reg ? tell_fields_reg : send_fields_reg) == its_was);
       end
-      if (!asked_was) assert (fields_reg == stood && ports_reg == ports_stood);
+      if (mine_was)
+        assert ({pick_mask, pick_vid, pick_code, pick_epoch, pick_job, pick_rank} == its_then);
+      if (!asked_was) assert (ports_reg == ports_stood);
+      if (!shown_was) assert (fields_reg == stood);
 
       // Where nothing changes, what could be sent is a candidate after four cycles. Statuses and the
       // notice take turns.

@@ -1,9 +1,10 @@
 // Writes sums into the result cache, and tracks how much of each slot's result is written.
 //
-// A sum's tag precedes the sum by one cycle: the tag (next_*) is in cycle 0, the sum and its write
-// (wr_*) in cycle 1. A slot's first passes come in the order of its beats, slot after slot. With
-// PASSES, a first pass may leave its beat incomplete (next_whole low). Later, a further pass with
-// next_whole completes that beat, in any order, and not within 6 cycles of another such pass.
+// A sum's tag precedes the sum by two cycles: the tag (next_*) is in cycle 0, the address of its
+// write (wr_*) in cycle 1, the sum in cycle 2. A slot's first passes come in the order of its beats,
+// slot after slot. With PASSES, a first pass may leave its beat incomplete (next_whole low). Later, a
+// further pass with next_whole completes that beat, in any order, and not within 6 cycles of another
+// such pass.
 //
 // A result is whole when all of its beats are. Its slot's generation, which is 1 for the slot's
 // first chunk in a job and alternates, then goes to a memory: so the word of a slot shows whether
@@ -12,8 +13,8 @@
 //
 // Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
 // PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
-// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its write, or
-// later, so the cache must forward. nonfinite and overflow follow a write by 2 cycles.
+// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its address, or
+// later, so the cache must forward. written follows a sum by one cycle, nonfinite and overflow by two.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -34,7 +35,7 @@ module agg_writer #(
     input wire                 clear,      // no chunk of the slot was whole; not with reduced
     input wire [SLOT_BITS-1:0] clear_slot,
 
-    input wire                  next_valid,     // a sum comes in the next cycle
+    input wire                  next_valid,     // a sum comes two cycles later
     input wire                  next_again,     // in a further pass of its beat
     input wire                  next_whole,     // it completes its beat
     input wire                  next_last,      // the beat is the last of its chunk
@@ -45,7 +46,7 @@ module agg_writer #(
     input wire [     LANES-1:0] sum_nonfinite,  // NaN or infinity, in the present sum
     input wire [     LANES-1:0] sum_over,       // overflow
 
-    output wire                  wr_en,
+    output wire                  wr_en,    // the sum is in the next cycle
     output wire [ SLOT_BITS-1:0] wr_slot,
     output wire [INDEX_BITS-1:0] wr_beat,
 
@@ -54,6 +55,7 @@ module agg_writer #(
     output wire                 reduced_gen,
     output wire [ JOB_BITS-1:0] reduced_job,
 
+    output wire [ SLOT_BITS-1:0] sum_slot,     // of the present sum
     output wire                  written,      // a sum was written in the last cycle
     output wire [  JOB_BITS-1:0] written_job,
     output wire [COUNT_BITS-1:0] nonfinite,    // elements of the sum two cycles ago
@@ -177,10 +179,11 @@ module agg_writer #(
 
   // -- Write and counts ---------------------------------------------------------------------------
 
-  reg wr_en_reg, written_reg;
+  reg wr_en_reg, sum_reg, written_reg;
+  reg [ SLOT_BITS-1:0] sum_slot_reg;
   reg [ SLOT_BITS-1:0] wr_slot_reg;
   reg [INDEX_BITS-1:0] wr_beat_reg;
-  reg [JOB_BITS-1:0] wr_job_reg, written_job_reg;
+  reg [JOB_BITS-1:0] wr_job_reg, sum_job_reg, written_job_reg;
   reg [LANES-1:0] nonfinite_marks_reg, over_marks_reg;
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg [COUNT_BITS-1:0] nonfinites, overflows;  // sums over the lanes
@@ -201,10 +204,13 @@ module agg_writer #(
     wr_slot_reg         <= next_slot;
     wr_beat_reg         <= next_beat;
     wr_job_reg          <= next_job;
-    written_reg         <= wr_en_reg && !rst;
-    written_job_reg     <= wr_job_reg;
-    nonfinite_marks_reg <= wr_en_reg ? sum_nonfinite : {LANES{1'b0}};
-    over_marks_reg      <= wr_en_reg ? sum_over : {LANES{1'b0}};
+    sum_reg             <= wr_en_reg && !rst;
+    sum_slot_reg        <= wr_slot_reg;
+    sum_job_reg         <= wr_job_reg;
+    written_reg         <= sum_reg && !rst;
+    written_job_reg     <= sum_job_reg;
+    nonfinite_marks_reg <= sum_reg ? sum_nonfinite : {LANES{1'b0}};
+    over_marks_reg      <= sum_reg ? sum_over : {LANES{1'b0}};
     nonfinite_reg       <= nonfinites;
     overflow_reg        <= overflows;
   end
@@ -212,6 +218,7 @@ module agg_writer #(
   assign wr_en        = wr_en_reg;
   assign wr_slot      = wr_slot_reg;
   assign wr_beat      = wr_beat_reg;
+  assign sum_slot     = sum_slot_reg;
   assign reduced      = reduced_reg;
   assign reduced_slot = reduced_slot_reg;
   assign reduced_gen  = reduced_gen_reg;
@@ -232,6 +239,7 @@ module agg_writer #(
   localparam integer BEATS = 1 << INDEX_BITS;
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
+  reg running_before = 1'b0;  // for two cycles
   reg cleared;  // the slot's memories are cleared
   reg known;  // a chunk of it has begun
   reg gen;
@@ -263,12 +271,15 @@ module agg_writer #(
   reg [COUNT_BITS-1:0] nonfinite_lanes, over_lanes, nonfinite_was, over_was;
   reg [LANES-1:0] marks_was, overs_was;
   reg [SLOT_BITS+INDEX_BITS:0] tag_was;
+  reg sums, sums_was;  // a sum is here now; was here one cycle ago
+  reg [SLOT_BITS-1:0] sums_slot;
   reg [INDEX_BITS:0] missing_count, prefix;
   wire waits = PASSES != 0 && late_reg && late_slot_reg == watched;
   integer n;
 
   always @(posedge clk) begin
     running_was <= !rst;
+    running_before <= running_was && !rst;
     tag_was <= {next_valid && !rst, next_slot, next_beat};
     if (mine_first && next_beat == 0) begin
       known <= 1'b1;
@@ -302,8 +313,11 @@ module agg_writer #(
     nonfinite_was <= nonfinite_lanes;
     over_was <= over_lanes;
     asked_cleared <= query_slot == watched && cleared && !known && !starts_now && query_gen && !rst;
-    marks_was <= wr_en ? sum_nonfinite : 0;
-    overs_was <= wr_en ? sum_over : 0;
+    sums <= tag_was[SLOT_BITS+INDEX_BITS] && !rst;
+    sums_was <= sums && !rst;
+    sums_slot <= tag_was[INDEX_BITS+:SLOT_BITS];
+    marks_was <= sums ? sum_nonfinite : 0;
+    overs_was <= sums ? sum_over : 0;
     if (clear && clear_slot == watched) begin
       cleared <= 1'b1;
       known   <= 1'b0;
@@ -396,7 +410,8 @@ module agg_writer #(
     if (was_reset && running_was && !rst) begin
       assert (wr_en == tag_was[SLOT_BITS+INDEX_BITS]);
       if (wr_en) assert ({wr_slot, wr_beat} == tag_was[SLOT_BITS+INDEX_BITS-1:0]);
-      assert (nonfinite == nonfinite_was && overflow == over_was);
+      assert (written == sums_was && (!sums || sum_slot == sums_slot));
+      if (running_before) assert (nonfinite == nonfinite_was && overflow == over_was);
     end
   end
 `endif

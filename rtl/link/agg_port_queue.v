@@ -8,10 +8,11 @@
 // ready returns with room for two packets: a port that drains is then ready for the next result as
 // soon as the core has sent it one, and gets what it is owed in order.
 //
-// Each beat has all its bytes or none; a packet without payload has one beat, and leaves with zero
-// lanes. The memory holds beats, to be block RAM; a packet's header is stored once, beside it.
+// Each beat has all its bytes or none; a packet without payload has one beat, which arrives with
+// zero lanes, and leaves with them. The memory holds beats, to be block RAM; a packet's header is
+// stored once, beside it.
 //
-// Latency: a beat leaves an empty queue two cycles later. All outputs are registers. Throughput: a
+// Latency: a beat leaves an empty queue one cycle later. All outputs are registers. Throughput: a
 // beat a cycle.
 //
 // Not done here: backpressure. A packet that is announced without ready is lost.
@@ -32,7 +33,7 @@ module agg_port_queue #(
     output wire ready,
 
     input wire                 s_axis_tvalid,
-    input wire [BEAT_BITS-1:0] s_axis_tdata,
+    input wire [BEAT_BITS-1:0] s_axis_tdata,     // zero if the beat has no bytes
     input wire                 s_axis_tpayload,  // the beat has bytes
     input wire                 s_axis_tlast,
     input wire [USER_BITS-1:0] s_axis_tuser,     // header, on a packet's first beat
@@ -60,20 +61,6 @@ module agg_port_queue #(
   localparam [WIDE-1:0] LARGEST = BEATS[WIDE-1:0];
   localparam [PACKET_BITS:0] PACKETS = {1'b1, {PACKET_BITS{1'b0}}};
 
-  // -- Input --------------------------------------------------------------------------------------
-
-  reg arrives_reg, in_last_reg, in_payload_reg;
-  reg [BEAT_BITS-1:0] in_data_reg;
-  reg [USER_BITS-1:0] in_user_reg;
-
-  always @(posedge clk) begin
-    arrives_reg    <= s_axis_tvalid && !rst;
-    in_last_reg    <= s_axis_tlast;
-    in_payload_reg <= s_axis_tpayload;
-    in_data_reg    <= s_axis_tpayload ? s_axis_tdata : {BEAT_BITS{1'b0}};
-    in_user_reg    <= s_axis_tuser;
-  end
-
   // -- Beats: memory, its output, a register after that, the output --------------------------------
 
   // With tlast. No beat is read in the cycle of its write: block RAM needs no logic for that case.
@@ -86,6 +73,7 @@ module agg_port_queue #(
   reg fetched_valid_reg;
   reg [BEAT_BITS:0] staged_reg;  // a block RAM is slow: nothing is between it and this register
   reg staged_valid_reg;
+  reg stored_reg;  // waiting_reg || fetched_valid_reg || staged_valid_reg
 
   reg valid_reg;
   reg last_reg;
@@ -94,30 +82,36 @@ module agg_port_queue #(
   reg [USER_BITS-1:0] user_reg;
 
   wire free = !valid_reg || m_axis_tready;
-  wire stored = waiting_reg || fetched_valid_reg || staged_valid_reg;
-  wire push = arrives_reg && (stored || !free);
+  wire push = s_axis_tvalid && (stored_reg || !free);
   wire stage = !staged_valid_reg || free;
   wire fetch = waiting_reg && (!fetched_valid_reg || stage);
   // Without stored beats, an arriving one leaves at once.
-  wire leave = free && (staged_valid_reg || (arrives_reg && !stored));
-  wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : in_last_reg;
+  wire leave = free && (staged_valid_reg || (s_axis_tvalid && !stored_reg));
+  wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : s_axis_tlast;
 
   // -- Headers ------------------------------------------------------------------------------------
 
   reg [USER_BITS:0] headers[0:(1<<PACKET_BITS)-1];  // with tpayload
   reg [PACKET_BITS-1:0] header_wr_reg;
   reg [PACKET_BITS-1:0] header_rd_reg;
+  reg [USER_BITS:0] staged_header_reg;  // of the staged beat, if that is a packet's first
   reg opens_reg;  // the next beat to arrive is a packet's first
   reg begins_reg;  // the next beat to leave is a packet's first
 
-  wire [USER_BITS:0] header_arrives = {in_payload_reg, in_user_reg};
-  wire [USER_BITS:0] header = staged_valid_reg ? headers[header_rd_reg] : header_arrives;
+  wire fetched_begins = staged_valid_reg ? staged_reg[BEAT_BITS] : begins_reg;
+  wire [USER_BITS:0] header_arrives = {s_axis_tpayload, s_axis_tuser};
 
   always @(posedge clk) begin
-    if (push) beats[wr_reg] <= {in_last_reg, in_data_reg};
-    if (fetch) fetched_reg <= beats[rd_reg];
+    // An arriving beat and its header are written to free places, and kept only if the beat is
+    // stored.
+    if (s_axis_tvalid) beats[wr_reg] <= {s_axis_tlast, s_axis_tdata};
+    if (s_axis_tvalid && opens_reg) headers[header_wr_reg] <= header_arrives;
     if (push) wr_reg <= wr_reg + 1'b1;
+    if (push && opens_reg) header_wr_reg <= header_wr_reg + 1'b1;
+    if (s_axis_tvalid) opens_reg <= s_axis_tlast;
+
     if (fetch) begin
+      fetched_reg  <= beats[rd_reg];
       rd_reg       <= rd_after_reg;
       rd_after_reg <= rd_after_reg + 1'b1;
     end
@@ -126,29 +120,23 @@ module agg_port_queue #(
     if (fetch) fetched_valid_reg <= 1'b1;
     else if (stage) fetched_valid_reg <= 1'b0;
     if (stage) begin
-      staged_reg       <= fetched_reg;
-      staged_valid_reg <= fetched_valid_reg;
+      staged_reg        <= fetched_reg;
+      staged_header_reg <= headers[header_rd_reg];
+      staged_valid_reg  <= fetched_valid_reg;
+      if (fetched_valid_reg && fetched_begins) header_rd_reg <= header_rd_reg + 1'b1;
     end
+    stored_reg <= push || waiting_reg || fetched_valid_reg || (staged_valid_reg && !free);
 
-    if (push && opens_reg) begin
-      headers[header_wr_reg] <= header_arrives;
-      header_wr_reg          <= header_wr_reg + 1'b1;
-    end
-    if (arrives_reg) opens_reg <= in_last_reg;
-
-    if (free) valid_reg <= leave;
+    // What is loaded without leaving is not valid: stored_reg serves as well as staged_valid_reg,
+    // which has half the load then.
     if (free) begin
-      data_reg <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : in_data_reg;
-      last_reg <= last;
+      valid_reg <= leave;
+      data_reg  <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : s_axis_tdata;
+      last_reg  <= last;
+      if (begins_reg) {payload_reg, user_reg} <= stored_reg ? staged_header_reg : header_arrives;
     end
-    if (leave) begin
-      if (begins_reg) begin
-        user_reg    <= header[USER_BITS-1:0];
-        payload_reg <= header[USER_BITS];
-        if (staged_valid_reg) header_rd_reg <= header_rd_reg + 1'b1;
-      end
-      begins_reg <= last;
-    end
+    if (leave) begins_reg <= last;
+
     if (rst) begin
       wr_reg            <= {DEPTH_BITS{1'b0}};
       rd_reg            <= {DEPTH_BITS{1'b0}};
@@ -156,6 +144,7 @@ module agg_port_queue #(
       waiting_reg       <= 1'b0;
       fetched_valid_reg <= 1'b0;
       staged_valid_reg  <= 1'b0;
+      stored_reg        <= 1'b0;
       header_wr_reg     <= {PACKET_BITS{1'b0}};
       header_rd_reg     <= {PACKET_BITS{1'b0}};
       opens_reg         <= 1'b1;
@@ -175,32 +164,43 @@ module agg_port_queue #(
   reg [WIDE-1:0] room_reg;  // places that no packet has
   // To be added to it: places that a packet did not need, and that of a beat that left
   reg [WIDE-1:0] spare_reg;
+  reg [WIDE-1:0] spare_start_reg;  // the same less those of a packet that starts
   reg left_reg;
   reg header_left_reg;  // with a packet's first beat
-  reg [WIDE-1:0] rest_reg;  // places announced for the beats to come of the arriving packet
+  reg [WIDE-1:0] rest_reg;  // places announced for beats after the next one of the arriving packet
   reg [PACKET_BITS:0] packets_reg;  // announced, until a cycle after their first beat left
+  reg one_reg, two_reg;  // one and two in the last cycle, less a packet that started then
   reg ready_reg;
 
-  // Room for a packet, and for one more
+  wire [WIDE-1:0] spare = s_axis_tvalid && s_axis_tlast ? rest_reg : {WIDE{1'b0}};
+  // Room for a packet, for two, and for three
   wire one = room_reg >= LARGEST && packets_reg < PACKETS;
   wire two = {1'b0, room_reg} >= {LARGEST, 1'b0} && packets_reg < PACKETS - 1'b1;
-  wire returns = 1 << DEPTH_BITS < 4 * BEATS ? one : two;
+  wire three = {2'b0, room_reg} >= {2'b0, LARGEST} + {1'b0, LARGEST, 1'b0} &&
+      packets_reg < PACKETS - 2'd2;
+  wire returns = 1 << DEPTH_BITS < 4 * BEATS ? one_reg : two_reg;
 
   always @(posedge clk) begin
-    spare_reg <= arrives_reg && in_last_reg ? rest_reg - 1'b1 : {WIDE{1'b0}};
+    spare_reg <= spare;
+    spare_start_reg <= spare - LARGEST;
     left_reg <= leave;
     header_left_reg <= leave && begins_reg;
-    room_reg <= (start ? room_reg - LARGEST : room_reg) + spare_reg + {{WIDE - 1{1'b0}}, left_reg};
-    if (arrives_reg) rest_reg <= in_last_reg ? LARGEST : rest_reg - 1'b1;
+    room_reg <= room_reg + (start ? spare_start_reg : spare_reg) + {{WIDE - 1{1'b0}}, left_reg};
+    if (s_axis_tvalid) rest_reg <= s_axis_tlast ? LARGEST - 1'b1 : rest_reg - 1'b1;
     if (start != header_left_reg) packets_reg <= start ? packets_reg + 1'b1 : packets_reg - 1'b1;
-    ready_reg <= start ? two : ready_reg ? one : returns;
+    one_reg   <= start ? two : one;
+    two_reg   <= start ? three : two;
+    ready_reg <= start ? two_reg : ready_reg ? one_reg : returns;
     if (rst) begin
       spare_reg       <= {WIDE{1'b0}};
+      spare_start_reg <= -LARGEST;
       left_reg        <= 1'b0;
       header_left_reg <= 1'b0;
       room_reg        <= DEPTH;
-      rest_reg        <= LARGEST;
+      rest_reg        <= LARGEST - 1'b1;
       packets_reg     <= {PACKET_BITS + 1{1'b0}};
+      one_reg         <= 1'b0;
+      two_reg         <= 1'b0;
       ready_reg       <= 1'b0;
     end
   end
@@ -222,12 +222,11 @@ module agg_port_queue #(
   reg [USER_BITS:0] put_header, arriving_header;
   reg [PACKET_BITS:0] due;  // packets announced, and their last beat has not come
   reg [WIDE-1:0] arrived;  // beats of the arriving packet
-  reg [PACKET_BITS:0] in_due;  // the same at the input
-  reg [WIDE-1:0] in_arrived;
   reg waited;  // a beat at the output was not taken
   reg [BEAT_BITS+BEAT_BITS/8+USER_BITS:0] stood;
-  reg one_was, two_was, returns_was, start_was, ready_was;
-  reg [1:0] quiet;  // cycles with nothing here or announced
+  reg one_was, two_was, three_was, start_was, ready_was;
+  reg one_reg_was, two_reg_was, returns_was;
+  reg [2:0] quiet;  // cycles with nothing here or announced
   wire [BEAT_BITS+BEAT_BITS/8+USER_BITS:0] out = {
     m_axis_tlast, m_axis_tkeep, m_axis_tuser, m_axis_tdata
   };
@@ -240,45 +239,45 @@ module agg_port_queue #(
 
   always @(posedge clk) begin
     running_was <= was_reset && !rst;
-    came <= came + arrives_reg;
+    came <= came + s_axis_tvalid;
     left <= left + (m_axis_tvalid && m_axis_tready);
-    if (arrives_reg && opens_reg) arriving_header <= header_arrives;
-    if (arrives_reg && came == watched) begin
-      put <= {in_last_reg, in_data_reg};
+    if (s_axis_tvalid && opens_reg) arriving_header <= header_arrives;
+    if (s_axis_tvalid && came == watched) begin
+      put <= {s_axis_tlast, s_axis_tdata};
       put_header <= opens_reg ? header_arrives : arriving_header;
     end
-    due <= due + start - (arrives_reg && in_last_reg);
-    in_due <= in_due + start - (s_axis_tvalid && s_axis_tlast);
-    if (s_axis_tvalid) in_arrived <= s_axis_tlast ? 0 : in_arrived + 1;
-    if (arrives_reg) arrived <= in_last_reg ? 0 : arrived + 1;
+    due <= due + start - (s_axis_tvalid && s_axis_tlast);
+    if (s_axis_tvalid) arrived <= s_axis_tlast ? 0 : arrived + 1;
     waited <= m_axis_tvalid && !m_axis_tready;
     stood <= out;
     one_was <= one;
     two_was <= two;
+    three_was <= three;
+    one_reg_was <= one_reg;
+    two_reg_was <= two_reg;
     returns_was <= returns;
     ready_was <= ready;
     start_was <= start;
-    quiet <= due == 0 && present == 0 && !start ? quiet + (quiet != 3) : 0;
+    quiet <= due == 0 && present == 0 && !start ? quiet + (quiet != 4) : 0;
     if (rst) begin
       was_reset <= 1'b1;
       came <= 0;
       left <= 0;
       due <= 0;
-      in_due <= 0;
-      in_arrived <= 0;
       arrived <= 0;
       waited <= 1'b0;
       quiet <= 0;
     end
   end
 
-  // The stored beats and their headers. walked counts packets from the oldest stored header: -1 is
-  // the header at the output.
+  // The stored beats and their headers. walked counts packets from the oldest stored header, which
+  // may be the staged one: -1 is the header at the output.
   integer n;
   reg [BEAT_BITS:0] at;
   reg signed [PACKET_BITS+2:0] walked;
   reg [PACKET_BITS-1:0] header_at;
   reg [USER_BITS:0] header_of;
+  wire header_staged = staged_valid_reg && begins_reg;
 
   always @* begin
     at = 0;
@@ -288,8 +287,10 @@ module agg_port_queue #(
     if (was_reset) begin
       for (n = 0; n < 1 << DEPTH_BITS; n = n + 1)
       if (n < behind) begin
-        header_at = header_rd_reg + walked;
-        header_of = walked < 0 ? {payload_reg, user_reg} : headers[header_at];
+        header_at = header_rd_reg + walked - header_staged;
+        header_of = headers[header_at];
+        if (walked == 0 && header_staged) header_of = staged_header_reg;
+        if (walked < 0) header_of = {payload_reg, user_reg};
         at = beats[rd_reg+n[DEPTH_BITS-1:0]-fetched_valid_reg-staged_valid_reg];
         if (n == staged_valid_reg && fetched_valid_reg) at = fetched_reg;
         if (n == 0 && staged_valid_reg) at = staged_reg;
@@ -303,35 +304,38 @@ module agg_port_queue #(
         walked = walked + at[BEAT_BITS];
       end
       // walked is now the number of stored headers, without that of a packet still arriving.
-      assert (header_wr_reg == header_rd_reg + walked[PACKET_BITS-1:0] + !opens_reg);
       assert (walked + due + header_left_reg == packets_reg);
+      walked = walked - header_staged;
+      assert (header_wr_reg == header_rd_reg + walked[PACKET_BITS-1:0] + !opens_reg);
+      // No stored header is overwritten.
+      if (s_axis_tvalid && opens_reg) assert (walked < 1 << PACKET_BITS);
     end
   end
 
   always @* begin
     if (was_reset) begin
       // The core announces a packet only when ready, and sends beats of announced packets only: up
-      // to BEATS, one for a packet without payload.
+      // to BEATS, one for a packet without payload. That has zero lanes.
       `PROMISED(!start || ready);
-      `PROMISED(!s_axis_tvalid || in_due != 0);
       if (s_axis_tvalid) begin
-        `PROMISED(s_axis_tlast || in_arrived + 1 < BEATS);
-        `PROMISED(in_arrived == 0 ? s_axis_tlast || s_axis_tpayload : s_axis_tpayload);
+        `PROMISED(due != 0);
+        `PROMISED(s_axis_tlast || arrived + 1 < BEATS);
+        `PROMISED(arrived == 0 ? s_axis_tlast || s_axis_tpayload : s_axis_tpayload);
+        `PROMISED(s_axis_tpayload || s_axis_tdata == 0);
       end
-      assert (due == in_due + (arrives_reg && in_last_reg));
-      assert (in_arrived == (!arrives_reg ? arrived : in_last_reg ? 0 : arrived + 1));
-      if (arrives_reg) assert (due != 0 && (in_last_reg || arrived + 1 < BEATS));
-      if (arrives_reg) assert (opens_reg ? in_last_reg || in_payload_reg : in_payload_reg);
-      if (arrives_reg && !in_payload_reg) assert (in_data_reg == 0);
 
-      // No stored beat and no stored header is overwritten, or read in the cycle of its write.
-      if (push && fetch) assert (wr_reg != rd_reg);
+      // No stored beat is overwritten, or read in the cycle of its write.
+      if (s_axis_tvalid) assert (in_memory < 1 << DEPTH_BITS);
+      if (s_axis_tvalid && fetch) assert (wr_reg != rd_reg);
+      if (!fetched_valid_reg) assert (in_memory <= 1);
+      assert (stored_reg == (behind != 0));
       assert (present <= (1 << DEPTH_BITS) + 1 && in_memory <= present);
       assert (behind + announced + room_reg + spare_reg + left_reg == 1 << DEPTH_BITS);
       assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] && waiting_reg == (in_memory != 0));
       assert (rd_after_reg == rd_reg + 1'b1);
+      assert (spare_start_reg == spare_reg - LARGEST);
       assert (due + header_left_reg <= packets_reg + !opens_reg && packets_reg <= 1 << PACKET_BITS);
-      assert (arrived < BEATS && rest_reg == BEATS - arrived && opens_reg == (arrived == 0));
+      assert (arrived < BEATS && rest_reg == BEATS - 1 - arrived && opens_reg == (arrived == 0));
       assert (due != 0 || arrived == 0);
       if (behind == 0) assert (begins_reg == opens_reg);
       if (behind == 0 && !opens_reg)
@@ -341,9 +345,14 @@ module agg_port_queue #(
 
       // ready: room for one more packet besides those announced.
       if (ready) assert (room_reg >= BEATS && packets_reg < 1 << PACKET_BITS);
-      if (running_was) assert (ready == (start_was ? two_was : ready_was ? one_was : returns_was));
-      assert (!two || one);
-      if (quiet == 3) assert (ready && room_reg == 1 << DEPTH_BITS && packets_reg == 0);
+      if (one_reg) assert (one);
+      if (two_reg) assert (one_reg && two);
+      if (running_was) begin
+        assert (one_reg == (start_was ? two_was : one_was));
+        assert (two_reg == (start_was ? three_was : two_was));
+        assert (ready == (start_was ? two_reg_was : ready_was ? one_reg_was : returns_was));
+      end
+      if (quiet == 4) assert (ready && room_reg == 1 << DEPTH_BITS && packets_reg == 0);
 
       if (watched_present) assert (put_header[USER_BITS] || put[BEAT_BITS-1:0] == 0);
       if (watched_present && ahead < m_axis_tvalid) begin
@@ -367,7 +376,7 @@ module agg_port_queue #(
 
   reg came_to_none, lacking;  // lacking: beats were stored, and none was at the output
   always @(posedge clk) begin
-    came_to_none <= arrives_reg && present == 0;
+    came_to_none <= s_axis_tvalid && present == 0;
     lacking      <= !rst && !m_axis_tvalid && behind != 0;
   end
 `endif

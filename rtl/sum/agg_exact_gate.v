@@ -1,5 +1,5 @@
 // agg_gate for the port that also feeds the unit's results into the lanes: y is x if enable is
-// high, the result if write is high, and IDENTITY otherwise, in every lane. Latency: one cycle.
+// high, the result if write is high, and IDENTITY otherwise, in every lane. Latency: two cycles.
 //
 // Not done here: the control of enable and write (agg_exact_queue).
 
@@ -18,11 +18,16 @@ module agg_exact_gate #(
     output wire [LANES*ELEM_BITS-1:0] y
 );
 
-  wire [ELEM_BITS-1:0] absent = write ? result : IDENTITY[ELEM_BITS-1:0];
+  reg enable_reg;
+  reg [ELEM_BITS-1:0] absent_reg;
+  reg [LANES*ELEM_BITS-1:0] x_reg, y_reg;
 
-  reg [LANES*ELEM_BITS-1:0] y_reg;
-
-  always @(posedge clk) y_reg <= enable ? x : {LANES{absent}};
+  always @(posedge clk) begin
+    enable_reg <= enable;
+    absent_reg <= write ? result : IDENTITY[ELEM_BITS-1:0];
+    x_reg      <= x;
+    y_reg      <= enable_reg ? x_reg : {LANES{absent_reg}};
+  end
 
   assign y = y_reg;
 

@@ -55,6 +55,8 @@ var campaignLeaves = []leaf{
 	{"agg_egress", "egress", []string{"test_core_out.py::test_agg_egress"}, bare},
 	{"agg_reader", "reader", []string{"test_core_sum.py::test_agg_reader"}, bare},
 	{"agg_writer", "writer", []string{"test_core_sum.py::test_agg_writer"}, bare},
+	{"agg_cache", "cache", []string{"test_core_sum.py::test_agg_cache"}, bare},
+	{"agg_stage", "", []string{"test_core_out.py::test_agg_stage"}, link},
 	{"agg_owed", "owed", []string{"test_core_out.py::test_agg_owed"}, bare},
 	{"agg_status", "status", []string{"test_core_out.py::test_agg_status"}, late},
 	{"agg_port_queue", "port_queue", []string{"test_core_out.py::test_agg_port_queue"}, bare},

@@ -14,6 +14,7 @@ type circuit struct {
 	name  string   // of the row
 	flags []string // of hwgen, for a card that contains it
 	top   string   // module
+	whole bool     // a whole card, synthesized for speed
 
 	// parent is the module with the instance whose parameters count; empty for a module without
 	// parameters.
@@ -205,25 +206,39 @@ func laneFlags(l cells.Lane) []string {
 	return flags
 }
 
-// cores are whole cores without a shell; their memories hold chunks of the default size.
+// cores are bare cards: the core with its port queues and register port. Their memories hold chunks
+// of the default size. Two of them have limits, and are placed with three seeds.
 func cores() []circuit {
 	var all []circuit
-	for _, size := range []struct {
-		lanes, workers int
-		part           string
-	}{{4, 4, part45F}, {4, 8, part85F}, {16, 4, part85F}} {
+	for _, size := range []struct{ lanes, workers int }{{4, 4}, {4, 8}, {16, 4}} {
 		for _, sum := range []string{"tree", "fused", "exact"} {
-			all = append(all, circuit{
+			c := circuit{
 				name:      fmt.Sprintf("core of %d lanes x %d workers, %s fp32", size.lanes, size.workers, sum),
 				flags:     []string{"-lanes", strconv.Itoa(size.lanes), "-workers", strconv.Itoa(size.workers), "-shell", "none", "-sum", sum},
-				top:       "agg_core",
+				top:       "agg_top",
+				whole:     true,
 				latency:   func(s source) int { return s.latency },
 				additions: size.lanes * (size.workers - 1),
-				part:      size.part,
+				part:      part85F,
 				seeds:     []int{1},
 				full:      true,
-			})
+			}
+			switch {
+			case size.lanes == 4 && size.workers == 4 && sum == "tree":
+				c.leastMHz, c.seeds = 120, threeSeeds
+			case size.lanes == 16 && sum == "fused":
+				c.leastMHz, c.seeds = 100, threeSeeds
+			}
+			all = append(all, c)
 		}
 	}
 	return all
+}
+
+// synth returns the command that synthesizes the circuit.
+func (c circuit) synth() string {
+	if c.whole {
+		return cells.SynthCard
+	}
+	return cells.SynthECP5
 }

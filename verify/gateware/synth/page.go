@@ -88,10 +88,14 @@ func rate(c circuit, row cells.Row) string {
 
 // limits returns the limits of a circuit.
 func limits(c circuit) string {
-	if c.mostCOMB == 0 {
+	if c.leastMHz == 0 {
 		return ""
 	}
-	return fmt.Sprintf("≤ %d, ≥ %d MHz", c.mostCOMB, c.leastMHz)
+	text := fmt.Sprintf("≥ %d MHz", c.leastMHz)
+	if c.mostCOMB > 0 {
+		text = fmt.Sprintf("≤ %d, %s", c.mostCOMB, text)
+	}
+	return text
 }
 
 // verdict returns the limits, and whether the circuit keeps them.
@@ -101,7 +105,7 @@ func verdict(c circuit, row cells.Row, share int, err error) string {
 	case text == "":
 	case err != nil:
 		text += ": " + err.Error()
-	case row.COMB+share > c.mostCOMB || row.MHz < float64(c.leastMHz):
+	case (c.mostCOMB > 0 && row.COMB+share > c.mostCOMB) || row.MHz < float64(c.leastMHz):
 		text += ": **falls short**"
 	}
 	return text

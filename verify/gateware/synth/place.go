@@ -12,14 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"tributary/hwgen/cells"
 )
 
 // Parts, by their names on the command line of nextpnr.
 const (
 	part25F = "25k"
-	part45F = "45k"
 	part85F = "85k"
 )
 
@@ -52,7 +49,7 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	if err := os.WriteFile(filepath.Join(s.dir, "wrapper.v"), []byte(wrapper(c.top, s.params, ports)), 0o666); err != nil {
 		return nil, err
 	}
-	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + cells.SynthECP5 + " -top wrapper -json wrapper.json"
+	script := "read_verilog wrapper.v; hierarchy -libdir . -top wrapper; " + c.synth() + " -top wrapper -json wrapper.json"
 	if err := yosys(ctx, s, script); err != nil {
 		return nil, err
 	}
@@ -104,8 +101,11 @@ func parsePorts(list string) ([]port, error) {
 	return ports, nil
 }
 
-// wrapper returns a module with a register on each side of every port. One long shift register
-// drives the inputs, and another folds the outputs. So two pins suffice, and no path to a pin
+// chain is the length of a shift register in a wrapper: Yosys sorts cells along it recursively.
+const chain = 1024
+
+// wrapper returns a module with a register on each side of every port. Long shift registers drive
+// the inputs, and others fold the outputs. So a pin suffices for each of them, and no path to a pin
 // counts.
 func wrapper(top string, params []param, ports []port) string {
 	var values, connections []string
@@ -125,29 +125,38 @@ func wrapper(top string, params []param, ports []port) string {
 		}
 		connections = append(connections, fmt.Sprintf("    .%s(%s)", p.name, net))
 	}
+	var heads, tails []string
+	for first := 0; first < ins; first += chain {
+		heads = append(heads, fmt.Sprintf("    in_reg[%d] <= d[%d];", first, first/chain))
+	}
+	for first := 0; first < outs; first += chain {
+		heads = append(heads, fmt.Sprintf("    fold_reg[%[1]d] <= out_reg[%[1]d];", first))
+		tails = append(tails, fmt.Sprintf("  assign q[%d] = fold_reg[%d];", first/chain, min(first+chain, outs)-1))
+	}
 	if len(values) > 0 {
 		top += " #(" + strings.Join(values, ", ") + ")"
 	}
 	return fmt.Sprintf(`module wrapper (
   input wire clk,
-  input wire d,
-  output wire q
+  input wire [%[1]d:0] d,
+  output wire [%[2]d:0] q
 );
-  reg  [%[1]d:0] in_reg;
-  wire [%[2]d:0] out;
-  reg  [%[2]d:0] out_reg;
-  reg  [%[3]d:0] fold_reg;
-  assign q = fold_reg[%[3]d];
+  reg  [%[3]d:0] in_reg;
+  wire [%[4]d:0] out;
+  reg  [%[4]d:0] out_reg, fold_reg;
   always @(posedge clk) begin
-    in_reg <= {in_reg, d};
+    in_reg <= {in_reg, 1'b0};
     out_reg <= out;
-    fold_reg <= {fold_reg, d} ^ out_reg;
-  end
-  %[4]s dut (
+    fold_reg <= {fold_reg, 1'b0} ^ out_reg;
 %[5]s
+  end
+%[6]s
+  %[7]s dut (
+%[8]s
   );
 endmodule
-`, ins-1, outs-1, outs, top, strings.Join(connections, ",\n"))
+`, (ins-1)/chain, (outs-1)/chain, ins-1, outs-1, strings.Join(heads, "\n"), strings.Join(tails, "\n"), top,
+		strings.Join(connections, ",\n"))
 }
 
 // parseFrequency reads nextpnr's report of a design with one clock.

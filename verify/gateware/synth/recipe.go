@@ -18,7 +18,7 @@ const synthXilinx = cells.ShareAdders + "; synth_xilinx -family xc7 -flatten -no
 
 // recipe returns all commands for a circuit, for the hash of its row.
 func recipe(c circuit) string {
-	return fmt.Sprint(cells.SynthECP5, synthXilinx, placeArgs(c.part, 0), c.seeds)
+	return fmt.Sprint(c.synth(), synthXilinx, placeArgs(c.part, 0), c.seeds)
 }
 
 // elaborate returns the commands that read a circuit alone.
@@ -32,7 +32,7 @@ func elaborate(c circuit, s source) string {
 
 // count returns the cells of a prepared circuit.
 func count(ctx context.Context, c circuit, s source) (cells.Cells, error) {
-	types, err := synthesize(ctx, c, s, cells.SynthECP5)
+	types, err := synthesize(ctx, c, s, c.synth())
 	if err != nil {
 		return cells.Cells{}, err
 	}

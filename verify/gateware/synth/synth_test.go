@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -54,19 +55,20 @@ func TestParsePorts(t *testing.T) {
 func TestWrapper(t *testing.T) {
 	require.Equal(t, `module wrapper (
   input wire clk,
-  input wire d,
-  output wire q
+  input wire [0:0] d,
+  output wire [0:0] q
 );
   reg  [6:0] in_reg;
   wire [16:0] out;
-  reg  [16:0] out_reg;
-  reg  [17:0] fold_reg;
-  assign q = fold_reg[17];
+  reg  [16:0] out_reg, fold_reg;
   always @(posedge clk) begin
-    in_reg <= {in_reg, d};
+    in_reg <= {in_reg, 1'b0};
     out_reg <= out;
-    fold_reg <= {fold_reg, d} ^ out_reg;
+    fold_reg <= {fold_reg, 1'b0} ^ out_reg;
+    in_reg[0] <= d[0];
+    fold_reg[0] <= out_reg[0];
   end
+  assign q[0] = fold_reg[16];
   m #(.EXP(5), .FRAC(2)) dut (
     .clk(clk),
     .a(in_reg[0+:5]),
@@ -76,6 +78,10 @@ func TestWrapper(t *testing.T) {
   );
 endmodule
 `, wrapper("m", []param{{"EXP", "5"}, {"FRAC", "2"}}, []port{{"clk", 1, true}, {"a", 5, true}, {"b", 2, true}, {"y", 16, false}, {"over", 1, false}}))
+
+	text := wrapper("m", nil, []port{{"clk", 1, true}, {"a", chain + 1, true}, {"y", 2 * chain, false}})
+	require.Contains(t, text, fmt.Sprintf("in_reg[%[1]d] <= d[1];\n    fold_reg[0] <= out_reg[0];\n    fold_reg[%[1]d] <= out_reg[%[1]d];\n  end\n", chain))
+	require.Contains(t, text, fmt.Sprintf("assign q[0] = fold_reg[%d];\n  assign q[1] = fold_reg[%d];\n", chain-1, 2*chain-1))
 }
 
 func TestParseFrequency(t *testing.T) {

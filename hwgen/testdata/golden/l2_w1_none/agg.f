@@ -1,5 +1,6 @@
 agg_arbiter.v
 agg_axil.v
+agg_cache.v
 agg_commit.v
 agg_counters.v
 agg_deadlines.v
@@ -26,6 +27,7 @@ agg_registers.v
 agg_replies.v
 agg_slot_fifo.v
 agg_slots.v
+agg_stage.v
 agg_status.v
 agg_tag_delay.v
 agg_writer.v

@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 23 cycles, 1 of them in the
+// Latency from a chunk's last beat to its result's first: 24 cycles, 1 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -712,7 +712,7 @@ module agg_core (
 
   wire [63:0] sum;  // of all ports, lane by lane
   wire [ 1:0] sum_over;  // elements that overflowed
-  wire        sum_next;  // the next cycle has a sum
+  wire        sum_next;  // a sum comes two cycles later
   wire        sum_slot;  // its slot
   wire [ 1:0] sum_beat;
   wire        sum_gen;
@@ -731,7 +731,7 @@ module agg_core (
     end
   endgenerate
 
-  // The tag leaves one cycle before its sum.
+  // The tag leaves two cycles before its sum.
   agg_tag_delay #(
       .WIDTH (6),
       .CYCLES(1)
@@ -745,22 +745,31 @@ module agg_core (
   );
 
   // -- Result cache --
-  wire [ 1:0] sum_nonfinite;  // elements that are a NaN or an infinity
-  wire        cache_wr_en;
-  wire        cache_wr_slot;
-  wire [ 1:0] cache_wr_beat;
-  wire        written;  // a sum was written in the last cycle
-  wire        unused_written_job;
-  wire [31:0] written_vid;
-  wire [ 1:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
-  wire [ 1:0] overflow;  // and its elements that overflowed
-  wire        send_en;  // reads a beat for the egress
-  wire        send_read_slot;
-  wire [ 1:0] send_beat;
-  wire        query_slot;  // is this beat in the cache?
-  wire        query_gen;
-  wire [ 1:0] query_beat;
-  wire        query_written;  // one cycle later: it is
+  wire [  1:0] sum_nonfinite;  // elements that are a NaN or an infinity
+  wire         cache_wr_en;  // the sum is in the next cycle
+  wire         cache_wr_slot;
+  wire [  1:0] cache_wr_beat;
+  wire         cache_sum_slot;  // of the present sum
+  wire         written;  // a sum was written in the last cycle
+  wire         unused_written_job;
+  wire [ 31:0] written_vid;
+  wire [  1:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
+  wire [  1:0] overflow;  // and its elements that overflowed
+  wire         send_en;  // reads a beat for the egress
+  wire         send_read_slot;
+  wire [  1:0] send_beat;
+  wire         query_slot;  // is this beat in the cache?
+  wire         query_gen;
+  wire [  1:0] query_beat;
+  wire         query_written;  // one cycle later: it is
+
+  // The core's output, before its last register
+  wire         out_tvalid;
+  wire         out_tready;
+  wire         out_tpayload;  // the beat has bytes
+  wire         out_tlast;
+  wire [239:0] out_tuser;
+  wire         out_tdest;
 
   agg_fp_nonfinite #(
       .LANES     (2),
@@ -801,6 +810,7 @@ module agg_core (
       .reduced_slot (reduced_slot),
       .reduced_gen  (reduced_gen),
       .reduced_job  (reduced_job),
+      .sum_slot     (cache_sum_slot),
       .written      (written),
       .written_job  (unused_written_job),
       .nonfinite    (nonfinite),
@@ -811,11 +821,9 @@ module agg_core (
       .query_written(query_written)
   );
 
-  agg_ram #(
+  agg_cache #(
       .WIDTH    (64),
-      .ADDR_BITS(3),
-      .APART    (1),
-      .FORWARD  (1)
+      .ADDR_BITS(3)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -823,7 +831,10 @@ module agg_core (
       .wr_data(sum),
       .rd_en  (send_en),
       .rd_addr({send_read_slot, send_beat}),
-      .rd_data(m_axis_tdata)
+      .hold   (out_tvalid && !out_tready),
+      .shift  (out_tready),
+      .blank  (!out_tpayload),
+      .data   (m_axis_tdata)
   );
 
   // -- Labels --
@@ -857,7 +868,7 @@ module agg_core (
       .beat_ports        (beat_members),
       .beat_gen          (beat_gen),
       .beat_job          (beat_job),
-      .wr_slot           (cache_wr_slot),
+      .wr_slot           (cache_sum_slot),
       .written_vid       (written_vid),
       .send_slot         (label_slot),
       .send_ports        (result_ports),
@@ -1064,7 +1075,6 @@ module agg_core (
       .JOB_BITS     (1),
       .SLOT_BITS    (1),
       .INDEX_BITS   (2),
-      .KEEP_BITS    (8),
       .RANKS_LATENCY(1),
       .FORMAT       (8'd1)
   ) u_egress (
@@ -1125,13 +1135,30 @@ module agg_core (
       .rd_en           (send_en),
       .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
-      .m_axis_tkeep    (m_axis_tkeep),
-      .m_axis_tvalid   (m_axis_tvalid),
-      .m_axis_tready   (m_axis_tready),
-      .m_axis_tlast    (m_axis_tlast),
-      .m_axis_tuser    (m_axis_tuser),
-      .m_axis_tdest    (m_axis_tdest)
+      .m_axis_tpayload (out_tpayload),
+      .m_axis_tvalid   (out_tvalid),
+      .m_axis_tready   (out_tready),
+      .m_axis_tlast    (out_tlast),
+      .m_axis_tuser    (out_tuser),
+      .m_axis_tdest    (out_tdest)
   );
+
+  wire m_axis_tpayload;
+
+  agg_stage #(
+      .WIDTH(243)
+  ) u_output (
+      .clk          (clk),
+      .rst          (rst),
+      .s_axis_tvalid(out_tvalid),
+      .s_axis_tready(out_tready),
+      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser, out_tdest}),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest})
+  );
+
+  assign m_axis_tkeep = {8{m_axis_tpayload}};
 
   // -- Registers --
   wire        lag_job;
@@ -1149,7 +1176,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'hc8fe06fc2b34f4b2),
+      .CONFIG_HASH(64'h1dc4945fa37d241d),
       .LANES      (64'd2),
       .PORTS      (64'd1),
       .FORMAT     (64'h101),
@@ -1159,7 +1186,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd23),
+      .LATENCY    (64'd24),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (

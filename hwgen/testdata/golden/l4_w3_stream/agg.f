@@ -3,6 +3,7 @@ agg_beat_pack.v
 agg_beat_unpack.v
 agg_byte_fifo.v
 agg_byte_pack.v
+agg_cache.v
 agg_commit.v
 agg_counters.v
 agg_crc16.v
@@ -34,6 +35,7 @@ agg_replies.v
 agg_route.v
 agg_slot_fifo.v
 agg_slots.v
+agg_stage.v
 agg_status.v
 agg_tag_delay.v
 agg_writer.v

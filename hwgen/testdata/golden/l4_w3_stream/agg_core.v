@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 42 cycles, 28 of them in the
+// Latency from a chunk's last beat to its result's first: 43 cycles, 28 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -712,7 +712,7 @@ module agg_core (
 
   wire [127:0] sum;  // of all ports, lane by lane
   wire [  3:0] sum_over;  // elements that overflowed
-  wire         sum_next;  // the next cycle has a sum
+  wire         sum_next;  // a sum comes two cycles later
   wire [  1:0] sum_slot;  // its slot
   wire [  2:0] sum_beat;
   wire         sum_gen;
@@ -733,7 +733,7 @@ module agg_core (
     end
   endgenerate
 
-  // The tag leaves one cycle before its sum.
+  // The tag leaves two cycles before its sum.
   agg_tag_delay #(
       .WIDTH (8),
       .CYCLES(28)
@@ -747,22 +747,31 @@ module agg_core (
   );
 
   // -- Result cache --
-  wire [ 3:0] sum_nonfinite;  // elements that are a NaN or an infinity
-  wire        cache_wr_en;
-  wire [ 1:0] cache_wr_slot;
-  wire [ 2:0] cache_wr_beat;
-  wire        written;  // a sum was written in the last cycle
-  wire        unused_written_job;
-  wire [31:0] written_vid;
-  wire [ 2:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
-  wire [ 2:0] overflow;  // and its elements that overflowed
-  wire        send_en;  // reads a beat for the egress
-  wire [ 1:0] send_read_slot;
-  wire [ 2:0] send_beat;
-  wire [ 1:0] query_slot;  // is this beat in the cache?
-  wire        query_gen;
-  wire [ 2:0] query_beat;
-  wire        query_written;  // one cycle later: it is
+  wire [  3:0] sum_nonfinite;  // elements that are a NaN or an infinity
+  wire         cache_wr_en;  // the sum is in the next cycle
+  wire [  1:0] cache_wr_slot;
+  wire [  2:0] cache_wr_beat;
+  wire [  1:0] cache_sum_slot;  // of the present sum
+  wire         written;  // a sum was written in the last cycle
+  wire         unused_written_job;
+  wire [ 31:0] written_vid;
+  wire [  2:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
+  wire [  2:0] overflow;  // and its elements that overflowed
+  wire         send_en;  // reads a beat for the egress
+  wire [  1:0] send_read_slot;
+  wire [  2:0] send_beat;
+  wire [  1:0] query_slot;  // is this beat in the cache?
+  wire         query_gen;
+  wire [  2:0] query_beat;
+  wire         query_written;  // one cycle later: it is
+
+  // The core's output, before its last register
+  wire         out_tvalid;
+  wire         out_tready;
+  wire         out_tpayload;  // the beat has bytes
+  wire         out_tlast;
+  wire [239:0] out_tuser;
+  wire [  2:0] out_tdest;
 
   agg_fp_nonfinite #(
       .LANES     (4),
@@ -803,6 +812,7 @@ module agg_core (
       .reduced_slot (reduced_slot),
       .reduced_gen  (reduced_gen),
       .reduced_job  (reduced_job),
+      .sum_slot     (cache_sum_slot),
       .written      (written),
       .written_job  (unused_written_job),
       .nonfinite    (nonfinite),
@@ -813,11 +823,9 @@ module agg_core (
       .query_written(query_written)
   );
 
-  agg_ram #(
+  agg_cache #(
       .WIDTH    (128),
-      .ADDR_BITS(5),
-      .APART    (1),
-      .FORWARD  (1)
+      .ADDR_BITS(5)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -825,7 +833,10 @@ module agg_core (
       .wr_data(sum),
       .rd_en  (send_en),
       .rd_addr({send_read_slot, send_beat}),
-      .rd_data(m_axis_tdata)
+      .hold   (out_tvalid && !out_tready),
+      .shift  (out_tready),
+      .blank  (!out_tpayload),
+      .data   (m_axis_tdata)
   );
 
   // -- Labels --
@@ -859,7 +870,7 @@ module agg_core (
       .beat_ports        (beat_members),
       .beat_gen          (beat_gen),
       .beat_job          (beat_job),
-      .wr_slot           (cache_wr_slot),
+      .wr_slot           (cache_sum_slot),
       .written_vid       (written_vid),
       .send_slot         (label_slot),
       .send_ports        (result_ports),
@@ -1066,7 +1077,6 @@ module agg_core (
       .JOB_BITS     (1),
       .SLOT_BITS    (2),
       .INDEX_BITS   (3),
-      .KEEP_BITS    (16),
       .RANKS_LATENCY(1),
       .FORMAT       (8'd1)
   ) u_egress (
@@ -1127,13 +1137,30 @@ module agg_core (
       .rd_en           (send_en),
       .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
-      .m_axis_tkeep    (m_axis_tkeep),
-      .m_axis_tvalid   (m_axis_tvalid),
-      .m_axis_tready   (m_axis_tready),
-      .m_axis_tlast    (m_axis_tlast),
-      .m_axis_tuser    (m_axis_tuser),
-      .m_axis_tdest    (m_axis_tdest)
+      .m_axis_tpayload (out_tpayload),
+      .m_axis_tvalid   (out_tvalid),
+      .m_axis_tready   (out_tready),
+      .m_axis_tlast    (out_tlast),
+      .m_axis_tuser    (out_tuser),
+      .m_axis_tdest    (out_tdest)
   );
+
+  wire m_axis_tpayload;
+
+  agg_stage #(
+      .WIDTH(245)
+  ) u_output (
+      .clk          (clk),
+      .rst          (rst),
+      .s_axis_tvalid(out_tvalid),
+      .s_axis_tready(out_tready),
+      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser, out_tdest}),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest})
+  );
+
+  assign m_axis_tkeep = {16{m_axis_tpayload}};
 
   // -- Registers --
   wire        lag_job;
@@ -1151,7 +1178,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'h658733078de587e1),
+      .CONFIG_HASH(64'h468c6bfe82f63dc0),
       .LANES      (64'd4),
       .PORTS      (64'd3),
       .FORMAT     (64'h101),
@@ -1161,7 +1188,7 @@ module agg_core (
       .WINDOW     (64'd2),
       .JOBS       (64'd1),
       .LINK       (64'd32),
-      .LATENCY    (64'd42),
+      .LATENCY    (64'd43),
       .JOB_BITS   (1),
       .RANK_BITS  (2)
   ) u_registers (

@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 28 cycles, 14 of them in the
+// Latency from a chunk's last beat to its result's first: 29 cycles, 14 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -715,7 +715,7 @@ module agg_core (
 
   wire [31:0] sum;  // of all ports, lane by lane
   wire        sum_over;  // elements that overflowed
-  wire        sum_next;  // the next cycle has a sum
+  wire        sum_next;  // a sum comes two cycles later
   wire [ 1:0] sum_slot;  // its slot
   wire [ 1:0] sum_beat;
   wire        sum_gen;
@@ -735,7 +735,7 @@ module agg_core (
     end
   endgenerate
 
-  // The tag leaves one cycle before its sum.
+  // The tag leaves two cycles before its sum.
   agg_tag_delay #(
       .WIDTH (7),
       .CYCLES(14)
@@ -749,22 +749,31 @@ module agg_core (
   );
 
   // -- Result cache --
-  wire        sum_nonfinite;  // elements that are a NaN or an infinity
-  wire        cache_wr_en;
-  wire [ 1:0] cache_wr_slot;
-  wire [ 1:0] cache_wr_beat;
-  wire        written;  // a sum was written in the last cycle
-  wire        written_job;
-  wire [31:0] written_vid;
-  wire        nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
-  wire        overflow;  // and its elements that overflowed
-  wire        send_en;  // reads a beat for the egress
-  wire [ 1:0] send_read_slot;
-  wire [ 1:0] send_beat;
-  wire [ 1:0] query_slot;  // is this beat in the cache?
-  wire        query_gen;
-  wire [ 1:0] query_beat;
-  wire        query_written;  // one cycle later: it is
+  wire         sum_nonfinite;  // elements that are a NaN or an infinity
+  wire         cache_wr_en;  // the sum is in the next cycle
+  wire [  1:0] cache_wr_slot;
+  wire [  1:0] cache_wr_beat;
+  wire [  1:0] cache_sum_slot;  // of the present sum
+  wire         written;  // a sum was written in the last cycle
+  wire         written_job;
+  wire [ 31:0] written_vid;
+  wire         nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
+  wire         overflow;  // and its elements that overflowed
+  wire         send_en;  // reads a beat for the egress
+  wire [  1:0] send_read_slot;
+  wire [  1:0] send_beat;
+  wire [  1:0] query_slot;  // is this beat in the cache?
+  wire         query_gen;
+  wire [  1:0] query_beat;
+  wire         query_written;  // one cycle later: it is
+
+  // The core's output, before its last register
+  wire         out_tvalid;
+  wire         out_tready;
+  wire         out_tpayload;  // the beat has bytes
+  wire         out_tlast;
+  wire [239:0] out_tuser;
+  wire [  1:0] out_tdest;
 
   agg_fp_nonfinite #(
       .LANES     (1),
@@ -805,6 +814,7 @@ module agg_core (
       .reduced_slot (reduced_slot),
       .reduced_gen  (reduced_gen),
       .reduced_job  (reduced_job),
+      .sum_slot     (cache_sum_slot),
       .written      (written),
       .written_job  (written_job),
       .nonfinite    (nonfinite),
@@ -815,11 +825,9 @@ module agg_core (
       .query_written(query_written)
   );
 
-  agg_ram #(
+  agg_cache #(
       .WIDTH    (32),
-      .ADDR_BITS(4),
-      .APART    (1),
-      .FORWARD  (1)
+      .ADDR_BITS(4)
   ) u_cache (
       .clk    (clk),
       .wr_en  (cache_wr_en),
@@ -827,7 +835,10 @@ module agg_core (
       .wr_data(sum),
       .rd_en  (send_en),
       .rd_addr({send_read_slot, send_beat}),
-      .rd_data(m_axis_tdata)
+      .hold   (out_tvalid && !out_tready),
+      .shift  (out_tready),
+      .blank  (!out_tpayload),
+      .data   (m_axis_tdata)
   );
 
   // -- Labels --
@@ -861,7 +872,7 @@ module agg_core (
       .beat_ports        (beat_members),
       .beat_gen          (beat_gen),
       .beat_job          (beat_job),
-      .wr_slot           (cache_wr_slot),
+      .wr_slot           (cache_sum_slot),
       .written_vid       (written_vid),
       .send_slot         (label_slot),
       .send_ports        (result_ports),
@@ -1103,7 +1114,6 @@ module agg_core (
       .JOB_BITS     (1),
       .SLOT_BITS    (2),
       .INDEX_BITS   (2),
-      .KEEP_BITS    (4),
       .RANKS_LATENCY(1),
       .FORMAT       (8'd1)
   ) u_egress (
@@ -1164,13 +1174,30 @@ module agg_core (
       .rd_en           (send_en),
       .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
-      .m_axis_tkeep    (m_axis_tkeep),
-      .m_axis_tvalid   (m_axis_tvalid),
-      .m_axis_tready   (m_axis_tready),
-      .m_axis_tlast    (m_axis_tlast),
-      .m_axis_tuser    (m_axis_tuser),
-      .m_axis_tdest    (m_axis_tdest)
+      .m_axis_tpayload (out_tpayload),
+      .m_axis_tvalid   (out_tvalid),
+      .m_axis_tready   (out_tready),
+      .m_axis_tlast    (out_tlast),
+      .m_axis_tuser    (out_tuser),
+      .m_axis_tdest    (out_tdest)
   );
+
+  wire m_axis_tpayload;
+
+  agg_stage #(
+      .WIDTH(244)
+  ) u_output (
+      .clk          (clk),
+      .rst          (rst),
+      .s_axis_tvalid(out_tvalid),
+      .s_axis_tready(out_tready),
+      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser, out_tdest}),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest})
+  );
+
+  assign m_axis_tkeep = {4{m_axis_tpayload}};
 
   // -- Registers --
   wire         lag_job;
@@ -1188,7 +1215,7 @@ module agg_core (
   wire [127:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'ha49811c03a114d15),
+      .CONFIG_HASH(64'h859d4ab72f2202f4),
       .LANES      (64'd1),
       .PORTS      (64'd2),
       .FORMAT     (64'h101),
@@ -1198,7 +1225,7 @@ module agg_core (
       .WINDOW     (64'd2),
       .JOBS       (64'd2),
       .LINK       (64'd0),
-      .LATENCY    (64'd28),
+      .LATENCY    (64'd29),
       .JOB_BITS   (1),
       .RANK_BITS  (1)
   ) u_registers (

@@ -13,7 +13,7 @@
 // ready, and announces it at port_start; m_axis_tready must then let the whole packet pass. Port 0
 // has the lowest bits of vectors.
 //
-// Latency from a chunk's last beat to its result's first: 33 cycles, 19 of them in the
+// Latency from a chunk's last beat to its result's first: 35 cycles, 20 of them in the
 // lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 // wait for the commit. Not done here: framing and CRC, which the shell does.
 
@@ -740,14 +740,15 @@ module agg_core (
 
   wire [63:0] sum;  // of all ports, lane by lane
   wire [ 1:0] sum_over;  // elements that overflowed
-  wire        sum_next;  // the next cycle has a sum
+  wire        sum_next;  // a sum comes two cycles later
   wire        sum_slot;  // its slot
   wire        sum_beat;
   wire        sum_gen;
   wire        sum_job;
   wire        sum_chunk_end;
+  wire [63:0] lane_sum;  // the lanes' outputs, a cycle before they are the sum
   wire [ 1:0] lane_over;
-  wire [ 1:0] lane_undecided;  // undecided elements, two cycles before the sum
+  wire [ 1:0] lane_undecided;  // undecided elements, two cycles before lane_sum
 
   genvar l;
   generate
@@ -757,7 +758,7 @@ module agg_core (
           .x_p0     (gated[32*l+:32]),
           .x_p1     (gated[64+32*l+:32]),
           .x_p2     (gated[128+32*l+:32]),
-          .y        (sum[32*l+:32]),
+          .y        (lane_sum[32*l+:32]),
           .over     (lane_over[l]),
           .undecided(lane_undecided[l])
       );
@@ -765,15 +766,15 @@ module agg_core (
   endgenerate
 
   wire beat_last;  // of an element's operands, or of a beat's results
-  wire lane_next;  // the next cycle has a sum
+  wire lane_next;  // the next cycle has a lane_sum
   wire lane_again;
   wire lane_write;
   wire lane_last;
 
-  // The tag leaves one cycle before its sum.
+  // The tag leaves one cycle before lane_sum.
   agg_tag_delay #(
       .WIDTH (8),
-      .CYCLES(19)
+      .CYCLES(20)
   ) u_sum_tag (
       .clk(clk),
       .rst(rst),
@@ -789,8 +790,9 @@ module agg_core (
 
   // Undecided beats
   wire        sum_whole;  // this write completes the beat
-  wire [ 1:0] sum_lanes;  // lanes to write
-  wire        sum_result;  // writes the unit's result
+  wire [ 1:0] lanes_written;  // one cycle later: lanes to write
+  wire [ 1:0] sum_lanes;  // with the sum: lanes that are written
+  wire        lane_result;  // lane_sum has the unit's result
   wire        undecided;  // a beat's first pass did not decide it
   wire [ 1:0] exact_lane;  // the lane of the unit's operands, one hot
   wire        exact_valid;
@@ -805,9 +807,9 @@ module agg_core (
       .SLOT_BITS   (1),
       .INDEX_BITS  (1),
       .DEPTH_BITS  (5),
-      .LIMIT       (9),
-      .PAUSE       (7),
-      .LANE_LATENCY(20)
+      .LIMIT       (8),
+      .PAUSE       (6),
+      .LANE_LATENCY(21)
   ) u_exact_queue (
       .clk          (clk),
       .rst          (rst),
@@ -820,8 +822,8 @@ module agg_core (
       .lane_last    (lane_last),
       .sum_next     (sum_next),
       .sum_whole    (sum_whole),
-      .sum_lanes    (sum_lanes),
-      .sum_result   (sum_result),
+      .sum_lanes    (lanes_written),
+      .sum_result   (lane_result),
       .stop         (stop),
       .again_valid  (again_valid),
       .again_slot   (again_slot),
@@ -843,7 +845,7 @@ module agg_core (
   ) u_exact_select (
       .clk   (clk),
       .select(exact_lane),
-      .beat  (sum),
+      .beat  (lane_sum),
       .y     (exact_operand)
   );
 
@@ -860,26 +862,47 @@ module agg_core (
       .over    (exact_over)
   );
 
-  assign sum_over = (lane_over | {2{sum_result && exact_over}}) & sum_lanes;
+  wire [1:0] lane_overs;  // of the lanes, or of the unit
+
+  assign lane_overs = (lane_over | {2{lane_result && exact_over}}) & lanes_written;
+
+  // The address of a write comes before its sum.
+  agg_delay #(
+      .WIDTH (68),
+      .CYCLES(1)
+  ) u_sum (
+      .clk(clk),
+      .d  ({lane_sum, lane_overs, lanes_written}),
+      .q  ({sum, sum_over, sum_lanes})
+  );
 
   // -- Result cache --
-  wire [ 1:0] sum_nonfinite;  // elements that are a NaN or an infinity
-  wire        cache_wr_en;
-  wire        cache_wr_slot;
-  wire        cache_wr_beat;
-  wire        written;  // a sum was written in the last cycle
-  wire        unused_written_job;
-  wire [31:0] written_vid;
-  wire [ 1:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
-  wire [ 1:0] overflow;  // and its elements that overflowed
-  wire        send_en;  // reads a beat for the egress
-  wire        send_read_slot;
-  wire        send_beat;
-  wire        query_slot;  // is this beat in the cache?
-  wire        query_gen;
-  wire        query_beat;
-  wire        query_written;  // one cycle later: it is
-  wire [ 1:0] lane_nonfinite;
+  wire [  1:0] sum_nonfinite;  // elements that are a NaN or an infinity
+  wire         cache_wr_en;  // the sum is in the next cycle
+  wire         cache_wr_slot;
+  wire         cache_wr_beat;
+  wire         cache_sum_slot;  // of the present sum
+  wire         written;  // a sum was written in the last cycle
+  wire         unused_written_job;
+  wire [ 31:0] written_vid;
+  wire [  1:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
+  wire [  1:0] overflow;  // and its elements that overflowed
+  wire         send_en;  // reads a beat for the egress
+  wire         send_read_slot;
+  wire         send_beat;
+  wire         query_slot;  // is this beat in the cache?
+  wire         query_gen;
+  wire         query_beat;
+  wire         query_written;  // one cycle later: it is
+
+  // The core's output, before its last register
+  wire         out_tvalid;
+  wire         out_tready;
+  wire         out_tpayload;  // the beat has bytes
+  wire         out_tlast;
+  wire [239:0] out_tuser;
+  wire [  2:0] out_tdest;
+  wire [  1:0] lane_nonfinite;
 
   assign sum_nonfinite = lane_nonfinite & sum_lanes;
 
@@ -922,6 +945,7 @@ module agg_core (
       .reduced_slot (reduced_slot),
       .reduced_gen  (reduced_gen),
       .reduced_job  (reduced_job),
+      .sum_slot     (cache_sum_slot),
       .written      (written),
       .written_job  (unused_written_job),
       .nonfinite    (nonfinite),
@@ -934,19 +958,20 @@ module agg_core (
 
   generate
     for (l = 0; l < 2; l = l + 1) begin : g_cache
-      agg_ram #(
+      agg_cache #(
           .WIDTH    (32),
-          .ADDR_BITS(2),
-          .APART    (1),
-          .FORWARD  (1)
+          .ADDR_BITS(2)
       ) u_cache (
           .clk    (clk),
-          .wr_en  (cache_wr_en && sum_lanes[l]),
+          .wr_en  (cache_wr_en && lanes_written[l]),
           .wr_addr({cache_wr_slot, cache_wr_beat}),
           .wr_data(sum[32*l+:32]),
           .rd_en  (send_en),
           .rd_addr({send_read_slot, send_beat}),
-          .rd_data(m_axis_tdata[32*l+:32])
+          .hold   (out_tvalid && !out_tready),
+          .shift  (out_tready),
+          .blank  (!out_tpayload),
+          .data   (m_axis_tdata[32*l+:32])
       );
     end
   endgenerate
@@ -982,7 +1007,7 @@ module agg_core (
       .beat_ports        (beat_members),
       .beat_gen          (beat_gen),
       .beat_job          (beat_job),
-      .wr_slot           (cache_wr_slot),
+      .wr_slot           (cache_sum_slot),
       .written_vid       (written_vid),
       .send_slot         (label_slot),
       .send_ports        (result_ports),
@@ -1189,7 +1214,6 @@ module agg_core (
       .JOB_BITS     (1),
       .SLOT_BITS    (1),
       .INDEX_BITS   (1),
-      .KEEP_BITS    (8),
       .RANKS_LATENCY(1),
       .FORMAT       (8'd1)
   ) u_egress (
@@ -1250,13 +1274,30 @@ module agg_core (
       .rd_en           (send_en),
       .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
-      .m_axis_tkeep    (m_axis_tkeep),
-      .m_axis_tvalid   (m_axis_tvalid),
-      .m_axis_tready   (m_axis_tready),
-      .m_axis_tlast    (m_axis_tlast),
-      .m_axis_tuser    (m_axis_tuser),
-      .m_axis_tdest    (m_axis_tdest)
+      .m_axis_tpayload (out_tpayload),
+      .m_axis_tvalid   (out_tvalid),
+      .m_axis_tready   (out_tready),
+      .m_axis_tlast    (out_tlast),
+      .m_axis_tuser    (out_tuser),
+      .m_axis_tdest    (out_tdest)
   );
+
+  wire m_axis_tpayload;
+
+  agg_stage #(
+      .WIDTH(245)
+  ) u_output (
+      .clk          (clk),
+      .rst          (rst),
+      .s_axis_tvalid(out_tvalid),
+      .s_axis_tready(out_tready),
+      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser, out_tdest}),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest})
+  );
+
+  assign m_axis_tkeep = {8{m_axis_tpayload}};
 
   // -- Registers --
   wire        lag_job;
@@ -1274,7 +1315,7 @@ module agg_core (
   wire [63:0] first_overflow;
 
   agg_registers #(
-      .CONFIG_HASH(64'habfb16408ebdd64c),
+      .CONFIG_HASH(64'he9f0a452a49c6a8e),
       .LANES      (64'd2),
       .PORTS      (64'd3),
       .FORMAT     (64'h101),
@@ -1284,7 +1325,7 @@ module agg_core (
       .WINDOW     (64'd1),
       .JOBS       (64'd1),
       .LINK       (64'd0),
-      .LATENCY    (64'd33),
+      .LATENCY    (64'd35),
       .JOB_BITS   (1),
       .RANK_BITS  (2)
   ) u_registers (

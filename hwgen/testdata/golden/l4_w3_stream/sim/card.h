@@ -23,9 +23,9 @@ constexpr int LANES = 4;
 constexpr int PORTS = 3;
 constexpr int CHUNK = 32;    // maximum, in elements
 constexpr int WINDOW = 2;  // maximum, in chunks
-constexpr int LATENCY = 42;
+constexpr int LATENCY = 43;
 constexpr int LINK_BITS = 32;  // 0: no link
 #define CARD_HAS_LINK
-constexpr uint64_t CONFIG_HASH = 0x658733078de587e1ull;
+constexpr uint64_t CONFIG_HASH = 0x468c6bfe82f63dc0ull;
 
 #endif
