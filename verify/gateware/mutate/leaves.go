@@ -66,7 +66,7 @@ var campaignLeaves = []leaf{
 	{"agg_ranks", "ranks", []string{"test_core_registers.py::test_agg_ranks"}, bare},
 	{"agg_slot_fifo", "slot_fifo", []string{"test_core_sum.py::test_agg_slot_fifo"}, bare},
 	{"agg_deadlines", "deadlines", []string{"test_core_deadlines.py::test_agg_deadlines"}, late},
-	{"agg_lags", "", []string{"test_core_deadlines.py::test_agg_lags"}, late},
+	{"agg_lags", "lags", []string{"test_core_deadlines.py::test_agg_lags"}, late},
 	{"agg_labels", "labels", []string{"test_core_sum.py::test_agg_labels"}, bare},
 	{"agg_job_counts", "", []string{"test_core_registers.py::test_agg_job_counts"}, bare},
 	{"agg_counters", "", []string{"test_core_registers.py::test_agg_counters"}, bare},
