@@ -3,8 +3,9 @@
 //
 // Operations are picked at least two cycles apart, and never wait after that. An overdue slot
 // goes first, but not twice in a row while a request waits. So a request is granted within
-// PORTS grants of requests. After an action, nothing is picked until its events are over: they
-// may evict members. From the cycle after hold or slow, nothing is picked.
+// PORTS grants of requests, and an action waits for at most three cycles. After an action,
+// nothing is picked until its events are over: they may evict members. From the cycle after hold
+// or slow, nothing is picked.
 //
 // Cycles of an operation: it is picked in cycle 0. In cycle 1, req_grant or act_grant is high
 // for that cycle, and the request's data, or the slot to act on, is read. In cycle 2 it is at
@@ -167,6 +168,7 @@ module agg_arbiter #(
   reg [SLOT_BITS-1:0] slot_was;
   reg [JOB_BITS-1:0] job_was;
   reg [31:0] since, since_act;
+  reg [1:0] act_waits;  // cycles for which an action has waited, without those of a pause
   reg [31:0] others;
   reg [31:0] in_front;
   wire others_turn = |picks && req_valid[watched] && !picks[watched];
@@ -189,6 +191,7 @@ module agg_arbiter #(
     if (granted) act_last <= act_grant;
     since <= age > EVENTS ? age : age + 1;
     since_act <= act_age > EVENTS ? act_age : act_age + 1;
+    act_waits <= act_valid && !act_grant && !hold_was && act_age > EVENTS ? act_waits + 1 : 0;
     granted_was <= req_grant;
     act_granted_was <= act_grant;
     data_was <= req_data >> watched * WIDTH;
@@ -200,6 +203,7 @@ module agg_arbiter #(
       act_last <= 1'b0;
       since <= EVENTS + 1;
       since_act <= EVENTS + 1;
+      act_waits <= 0;
       granted_was <= 0;
       act_granted_was <= 1'b0;
     end
@@ -218,6 +222,7 @@ module agg_arbiter #(
       // A request is granted within PORTS grants.
       assert (others < PORTS && others + in_front < PORTS);
       assert (!others_turn || others + 1 < PORTS);
+      assert (since > 1 && since_act > 1);
       assert ((below & (below + 1'b1)) == 0);  // the ports up to the one granted last
     end
     if (running_was && was_reset) begin
@@ -227,6 +232,8 @@ module agg_arbiter #(
       assert ((req_grant & ~valid_was) == 0 && (!act_grant || act_valid_was));
       assert (granted == (may_was && (|valid_was || act_valid_was)));
       assert (!granted || (since > 1 && since_act > EVENTS));
+      // An action waits for at most three cycles besides pauses.
+      assert (act_waits < 3 || act_grant || hold_was || !act_valid);
       // Actions and requests alternate if both wait.
       if (granted && act_valid_was && |valid_was) assert (act_grant == !act_last);
       if (granted)
@@ -251,6 +258,7 @@ module agg_arbiter #(
 
       cover (others == PORTS - 1 && picks[watched]);
       cover (out_valid && hold && |req_valid);
+      cover (act_grant && act_waits == 3);
       cover (act_grant && act_last && |valid_was == 0);
       cover (|req_grant && act_last && since_act == EVENTS + 1);
       cover (idle);

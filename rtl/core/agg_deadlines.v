@@ -7,10 +7,11 @@
 // act_grant. act_ok is low if the slot's timer has started or stopped since, or its job is ending:
 // then agg_slots does nothing. If it acts, acted restarts the timer. A deadline of 0 means none.
 //
-// Latency: an overdue slot is acted upon within one cycle more than there are slots, plus ten for
-// each time that a slot is found overdue meanwhile, plus the cycles in which act_valid waits for
-// act_grant. The memories have a word for each slot. Until agg_jobs has cleared them after a reset,
-// all bits of flush are high, and nothing is examined. Not done here: the action itself (agg_slots).
+// Latency: an overdue slot is acted upon within as many cycles as there are slots, plus ten for
+// each time that a slot is found overdue meanwhile, itself included, plus the cycles in which
+// act_valid waits for act_grant. The memories have a word for each slot. Until agg_jobs has
+// cleared them after a reset, all bits of flush are high, and nothing is examined. Not done here:
+// the action itself (agg_slots).
 
 `default_nettype none
 
@@ -172,19 +173,24 @@ module agg_deadlines #(
   wire is_overdue = runs && allowed != 0 && ran >= allowed;
   wire acts = acted && mine;
 
-  // Cycles to the event of the watched slot's action, at most: the first slot that is not done with,
-  // the cycles that it takes if it is overdue, and eleven for each one after it. A slot that changed
-  // after it was read passes without action, and is read again after all others.
+  // Cycles to the event of the watched slot's action, at most, if no other slot is found overdue
+  // from the next cycle on: those of the first slot that is not done with, if it is overdue, and
+  // one for each slot after it. An action adds ten. A slot that changed after it was read passes
+  // without action, and is read again after all others.
+  wire others = overdue && judged_slot_reg != watched;
   wire [SLOT_BITS-1:0] first = busy_reg ? act_slot_reg : judged_valid_reg ? judged_slot_reg :
       held_valid_reg ? held_slot_reg : read_valid_reg ? read_slot_reg : at_reg;
   wire [3:0] rest = granted_reg ? 6 - cycle_reg : busy_reg ? 7 : judged_valid_reg ? 8 :
       held_valid_reg ? 9 : read_valid_reg ? 10 : 11;
   wire [SLOT_BITS-1:0] ahead = watched - first;
-  wire [3:0] passes = busy_reg ? (ahead == 0 && !act_ok_reg ? rest : 0) :
-      judged_valid_reg && judged_slot_reg == watched && !overdue ? 1 :
+  wire [SLOT_BITS+5:0] straight = rest + ahead + (others || (busy_reg && ahead != 0) ? 10 : 0);
+  reg [SLOT_BITS+5:0] credit;  // cycles that the bound leaves; each slot that is found adds ten
+  wire [3:0] since = busy_reg ? 8 - rest : 19 - rest;  // the last slot was found overdue, at least
+  wire [3:0] passes = judged_valid_reg && judged_slot_reg == watched && !overdue ? 1 :
       held_valid_reg && held_slot_reg == watched && held_changed_reg ? 2 :
       read_valid_reg && read_slot_reg == watched && read_changed_reg ? 3 : 0;
-  wire [SLOT_BITS+5:0] most = passes != 0 ? passes + 11 * SLOTS : rest + 11 * ahead;
+  wire [SLOT_BITS+5:0] most = busy_reg && ahead == 0 && !act_ok_reg ? rest + SLOTS + 10 :
+      !others && passes != 0 ? passes + SLOTS + 7 : straight;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
@@ -205,9 +211,13 @@ module agg_deadlines #(
     if ((stop && mine) || (clear && clear_slot == watched)) runs <= 1'b0;
     late <= is_overdue && !ends && !((start || acted) && mine) ?
         late + !(act_valid && !act_grant) : 0;
+    credit <= is_overdue && !ends && !((start || acted) && mine) ?
+        credit - !(act_valid && !act_grant) + (others ? 10 : 0) :
+        SLOTS + (overdue || (busy_reg && !event_now) ? 20 : 10);
     if (rst) begin
       runs <= 1'b0;
       late <= 0;
+      credit <= SLOTS + 10;
       all_were <= 4'hf;
     end
   end
@@ -268,8 +278,9 @@ module agg_deadlines #(
       if (busy_reg && act_slot == watched && is_overdue && !ends && late > 12 - rest)
         assert (act_ok);
 
-      // The bound: eleven cycles for each slot, and eleven if it changed after it was read.
-      if (is_overdue && !ends && late != 0) assert (late + most <= 11 * SLOTS + 11);
+      // The bound: a cycle for each slot, and ten for each that is found overdue, itself included.
+      if (is_overdue && !ends) assert (most <= credit + (others ? 10 : 0));
+      assert (credit + since <= SLOTS + 30);
 
       cover (acts && its == JOBS - 1);
       cover (acts && late > 14);

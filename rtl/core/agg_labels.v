@@ -127,6 +127,104 @@ module agg_labels #(
   assign beat_job = label_reg[WIDTH-1:SENT];
   assign {send_gen, send_nonfinite, send_ecn, send_vid, send_ports} = sent_label_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot: the label of its last completion, and the copy that the writer and the sender
+  // see, as {ports, VID, ECN, nonfinite, gen, job}. Each reader's part stands by itself.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  wire completes = complete && complete_slot == watched;
+  reg running_was = 1'b0;
+  reg copies = 1'b0;  // it began in the last cycle
+  reg known = 1'b0;
+  reg copy_known = 1'b0;
+  reg [WIDTH-1:0] label, copy;
+  wire [PORTS-1:0] its_ports, copy_ports;
+  wire [31:0] its_vid, copy_vid;
+  wire [1:0] its_ecn, copy_ecn;
+  wire its_nonfinite, its_gen, copy_nonfinite, copy_gen;
+  wire [JOB_BITS-1:0] its_job, copy_job;
+  assign {its_ports, its_vid, its_ecn, its_nonfinite, its_gen, its_job} = label;
+  assign {copy_ports, copy_vid, copy_ecn, copy_nonfinite, copy_gen, copy_job} = copy;
+
+  // The slot's word in each memory, and what a read of it returns.
+  reg [WIDTH-1:0] complete_word, complete_read;
+  reg [31:0] written_word, written_read;
+  reg [SENT-1:0] sent_word, sent_read;
+
+  // Reads of the slot, one and two cycles ago, and the label or copy then.
+  reg read1 = 1'b0, read2 = 1'b0;
+  reg writes1 = 1'b0;
+  reg sends1 = 1'b0, sends2 = 1'b0;
+  reg [WIDTH-1:0] label1, label2, copy1, copy2;
+  wire [PORTS-1:0] ports2, sent_ports2;
+  wire [31:0] vid2, sent_vid2;
+  wire [1:0] ecn2, sent_ecn2;
+  wire nonfinite2, gen2, sent_nonfinite2, sent_gen2;
+  wire [JOB_BITS-1:0] job2, sent_job2;
+  assign {ports2, vid2, ecn2, nonfinite2, gen2, job2} = label2;
+  assign {sent_ports2, sent_vid2, sent_ecn2, sent_nonfinite2, sent_gen2, sent_job2} = copy2;
+
+  always @(posedge clk) begin
+    running_was <= 1'b1;
+    copies      <= begun && begun_slot == watched;
+
+    if (completes) begin
+      known <= 1'b1;
+      label <= {
+        complete_ports, complete_vid, complete_ecn, complete_nonfinite, complete_gen, complete_job
+      };
+      complete_word <= complete_label;
+    end
+    complete_read <= complete_word;
+    read1 <= rd_slot == watched && known && !completes;
+    read2 <= read1;
+    label1 <= label;
+    label2 <= label1;
+
+    if (copies) begin
+      copy_known   <= read2;
+      copy         <= label2;
+      written_word <= label_reg[PORTS+:32];
+      sent_word    <= label_reg[SENT-1:0];
+    end
+    written_read <= written_word;
+    sent_read    <= sent_word;
+    writes1      <= wr_slot == watched && copy_known && !copies;
+    sends1       <= send_slot == watched && copy_known && !copies;
+    sends2       <= sends1;
+    copy1        <= copy;
+    copy2        <= copy1;
+  end
+
+  always @* begin
+    if (running_was) assert (copies == (copies_reg && copy_slot_reg == watched));
+    // agg_ram: what was written last, unless the word was written in the cycle of its read.
+    `PROMISED(!read1 || read_label == complete_read);
+    `PROMISED(!writes1 || written_vid == written_read);
+    `PROMISED(!sends1 || sent_label == sent_read);
+    if (known)
+      assert (complete_word == {its_job, its_gen, its_nonfinite, its_ecn, its_vid, its_ports});
+    if (copy_known) begin
+      assert (written_word == copy_vid);
+      assert (sent_word == {copy_gen, copy_nonfinite, copy_ecn, copy_vid, copy_ports});
+    end
+
+    if (read1) assert (begun_gen == label1[JOB_BITS]);
+    if (read2) assert (beat_ports == ports2 && beat_gen == gen2 && beat_job == job2);
+    if (writes1) assert (written_vid == copy1[JOB_BITS+4+:32]);
+    if (sends2) begin
+      assert (send_ports == sent_ports2 && send_vid == sent_vid2 && send_ecn == sent_ecn2);
+      assert (send_nonfinite == sent_nonfinite2 && send_gen == sent_gen2);
+    end
+
+    cover (sends2 && read2 && send_vid != vid2 && send_ports != beat_ports);
+    cover (writes1 && written_vid != its_vid);
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -172,6 +172,129 @@ module agg_lags #(
   assign ready = !clears_reg;
   assign value = value_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // For any slot: the cycles since its chunk's first contribution. For any count: its value, from
+  // its job's set-up on.
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  (* anyconst *) reg [ADDR_BITS-1:0] place;
+  wire [JOB_BITS-1:0] its_job = place[ADDR_BITS-1-:JOB_BITS];
+  reg was_reset = 1'b0;
+  reg began, cleared;
+  reg [31:0] ran, tally;
+  wire counts = adds_reg && addr_reg == place;
+  wire clears = clears_reg && !adds_reg && wr_addr == place;
+
+  // Contributions by age: all, those of the count's job, and those to the slot with their lags.
+  reg [6:1] stored, of_job, to_slot;
+  reg [31:0] lag1, lag2, lag3, lag4;
+  reg [JOB_BITS+RANK_BITS-1:0] whose1, whose2, whose3, whose4;
+  reg [ADDR_BITS-1:0] addr5, addr6;
+  wire [ 3:0] bucket4 = rd_addr_reg[3:0];
+  wire [31:0] least = bucket4 == 0 ? 0 : 32'd1 << (2 * bucket4 - 2);
+  wire [31:0] most = bucket4 == 15 ? 32'hffffffff : (32'd1 << (2 * bucket4)) - 1;
+
+  // Words of the memories, and reads of them in the last cycle
+  reg [31:0] since_word, since_read, tally_read, shown_last;
+  reg count_was, shown_was, kept_was;
+  wire shows = shown_addr == place;
+  wire reads_shown = !(writes && wr_addr == shown_addr);
+
+  // The count, addressed in two cycles
+  reg shows_was;
+  reg [2:1] asked;
+  reg [31:0] value1, value2;
+  reg [JOB_BITS-1:0] clear_job_was;
+  reg clears_was;
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    ran <= ran + 1;
+    if (turn_over && slot == watched) begin
+      began      <= 1'b1;
+      ran        <= 1;
+      since_word <= now_reg + 32'd2;
+    end
+    stored <= {stored[5:1], store};
+    of_job <= {of_job[5:1], store && job == its_job};
+    to_slot <= {to_slot[5:1], store && slot == watched && (began || turn_over)};
+    {lag4, lag3, lag2, lag1} <= {lag3, lag2, lag1, turn_over ? 32'd0 : ran};
+    {whose4, whose3, whose2, whose1} <= {whose3, whose2, whose1, job, rank};
+    {addr6, addr5} <= {addr5, rd_addr_reg};
+
+    if (counts) tally <= tally + 1;
+    if (clears) begin
+      tally   <= 0;
+      cleared <= 1'b1;
+    end
+    since_read    <= since_word;
+    tally_read    <= tally;
+    count_was     <= cleared && reads_reg && rd_addr_reg == place && !counts;
+    shown_was     <= cleared && shows && reads_shown;
+    kept_was      <= !reads_shown;
+    shown_last    <= shown;
+    shows_was     <= shows;
+    asked         <= {asked[1], cleared && shows && shows_was};
+    value1        <= tally;
+    value2        <= value1;
+    clear_job_was <= clear_job;
+    clears_was    <= !rst && (clear || clears_reg);
+    if (rst) begin
+      began     <= 1'b0;
+      cleared   <= 1'b0;
+      stored    <= 0;
+      of_job    <= 0;
+      to_slot   <= 0;
+      asked     <= 0;
+      count_was <= 1'b0;
+      shown_was <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_arbiter: contributions are stored at least two cycles apart. agg_slots: the first one
+      // of a chunk turns its slot over.
+      `PROMISED(!store || !stored[1]);
+      `PROMISED(!turn_over || store);
+      // agg_jobs: a job stores nothing while its counts are cleared, nor for six cycles before.
+      `PROMISED(!(clear || clears_reg) || !store || job != clear_job);
+      `PROMISED(!clear || clear_job != its_job || of_job == 0);
+      `PROMISED(!clear || !clears_reg);
+      `PROMISED(!(clears_was && clears_reg) || clear_job == clear_job_was);
+      // agg_ram: what was written last, unless it was written in the cycle of the read.
+      `PROMISED(!(to_slot[1] && !first_reg[0]) || since == since_read);
+      `PROMISED(!count_was || count == tally_read);
+      `PROMISED(!shown_was || shown == tally_read);
+      `PROMISED(!kept_was || shown == shown_last);
+      // No lag reaches 2^31 cycles.
+      assume (!began || ran < 32'h80000000);
+      if (began) assert (now_reg + 32'd2 - since_word == ran);
+
+      // A contribution is counted for its job, rank and lag: the count is read in cycle 4, and
+      // written in cycle 6.
+      assert (reads_reg == stored[4] && adds_reg == stored[6]);
+      assert ((stored & (stored >> 1)) == 0 && ((of_job | to_slot) & ~stored) == 0);
+      if (reads_reg) assert (rd_addr_reg[ADDR_BITS-1:4] == whose4);
+      if (to_slot[4]) assert (lag4 >= least && lag4 <= most);
+      if (adds_reg) assert (addr_reg == addr6);
+      if (counts) assert (of_job[6]);
+      if (clears_reg && clear_job == its_job) assert (of_job == 0);
+
+      // The words that are written, and the count that is shown.
+      if (counts && cleared) assert (wr_data == tally + 1);
+      if (clears) assert (wr_data == 0);
+      if (asked[2]) assert (value == value2);
+
+      cover (to_slot[4] && bucket4 == 2);
+      cover (asked[2] && value == 2);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -87,6 +87,42 @@ module agg_port_ranks #(
 
   wire unused = &{1'b0, ranks_reg, rank_of_port, g_level[PORT_BITS-1].next_ranks};
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // The ranks of the set, counted from the lowest port; and those of earlier sets.
+  localparam [PORTS-1:0] ONE = 1;
+  reg [PORTS-1:0] want;
+  reg [PORTS*STAGES-1:0] wants;
+  reg [STAGES-1:0] running = {STAGES{1'b0}};
+  integer n, count;
+
+  always @* begin
+    want  = {PORTS{1'b0}};
+    count = 0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      if (member[n]) begin
+        // agg_jobs: ranks follow the order of the ports.
+        `PROMISED(rank_of_port[8*n+:8] == count);
+        if (ports[n]) want = want | (ONE << count);
+        count = count + 1;
+      end
+    end
+    if (running[STAGES-1]) begin
+      assert (ranks == wants[PORTS*(STAGES-1)+:PORTS]);
+      cover (ranks[PORTS-1] && !ranks[0]);
+      cover (ranks == 5 && want == 0 && member == 0);
+    end
+  end
+
+  always @(posedge clk) begin
+    running <= (running << 1) | 1'b1;
+    wants   <= (wants << PORTS) | want;
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -93,6 +93,81 @@ module agg_register_link (
     value_reg, tag_reg, address_reg, code_reg, 8'd0, 16'd0, 8'd0, 8'd0, 8'd0, KIND_REPLY, VERSION
   };
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // An access that the core has accepted and not answered, with its fields; whether its host is
+  // gone; the reply that waits.
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg asked, gone, replies;
+  reg [31:0] its_addr;
+  reg [15:0] its_tag;
+  reg [175:0] reply;
+  wire [112:0] access = {s_register_write, s_register_addr, s_register_tag, s_register_wdata};
+  wire accept = m_reg_valid && m_reg_ready;
+  wire answer = s_reg_valid && s_reg_ready;
+  wire may_offer = s_register_valid && !hold && !asked && !replies && !link_down;
+  reg waited_was, offered_was, may_offer_was;
+  reg [112:0] access_was;
+  reg after_gone;  // since an answer was discarded, with no access since
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was   <= !rst;
+    asked         <= !rst && (accept || (asked && !answer));
+    gone          <= asked && (gone || link_down);
+    replies       <= !rst && !link_down && ((answer && !gone) || (replies && !m_reply_ready));
+    waited_was    <= s_register_valid && !s_register_ready && !link_down;
+    offered_was   <= m_reg_valid && !m_reg_ready;
+    may_offer_was <= may_offer && !m_reg_valid;
+    access_was    <= access;
+    after_gone    <= !rst && ((answer && gone) || (after_gone && !accept));
+    if (accept) begin
+      its_addr <= s_register_addr;
+      its_tag  <= s_register_tag;
+    end
+    if (answer) begin
+      reply                     <= 176'd0;
+      reply[3:0]                <= VERSION;
+      reply[7:4]                <= KIND_REPLY;
+      reply[HDR_CODE_LSB+:8]    <= s_reg_code;
+      reply[HDR_VID_LSB+:32]    <= its_addr;
+      reply[HDR_LENGTH_LSB+:16] <= its_tag;
+      reply[HDR_MASK_LSB+:64]   <= s_reg_value;
+    end
+  end
+
+  always @* begin
+    if (was_reset && running_was) begin
+      // agg_frame_rx: an access stays until it is taken, or until the link goes down.
+      `PROMISED(!waited_was || link_down || (s_register_valid && access == access_was));
+      // agg_registers: only an accepted access is answered.
+      `PROMISED(!s_reg_valid || asked);
+    end
+    if (was_reset && !rst) begin
+      // One access at a time, offered until it is accepted or the link goes down.
+      assert (!m_reg_valid || (s_register_valid && !asked && !replies && !link_down));
+      assert (!m_reg_valid || {m_reg_write, m_reg_addr, s_register_tag, m_reg_wdata} == access);
+      if (running_was && !link_down) assert (m_reg_valid == (offered_was || may_offer_was));
+
+      // Its answer is taken at once. It becomes the reply, unless the link went down.
+      assert (s_reg_ready == asked && (state_reg == DISCARD) == (asked && gone));
+      assert (s_register_ready == (answer && !gone));
+      assert (!asked || gone || link_down ||
+          (s_register_valid && s_register_addr == its_addr && s_register_tag == its_tag));
+      assert (m_reply_valid == replies && !(replies && asked));
+      assert (!replies || m_reply_header == reply);
+
+      cover (replies && !m_reply_ready && s_register_valid);
+      cover (accept && after_gone);
+      cover (offered_was && link_down);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
