@@ -289,6 +289,7 @@ module agg_registers #(
   reg has_lag_reg;  // the job has counts of lags
   reg takes_owner_reg, frees_reg, resets_reg, op_commit_reg, op_abort_reg;
   reg ends_all_reg, granted_reg;
+  reg shows_data_reg, shows_read_reg;  // the reply's value is the written one, the read one
   reg [CARD_PLACES-1:AT_TOKEN] stages_reg;
   integer i;
 
@@ -302,6 +303,8 @@ module agg_registers #(
   wire may_end = !owned_reg || is_owner_reg;
   wire ends = (writes_reg[AT_RELEASE] || writes_reg[AT_RESET]) && may_end;
   wire operates = (writes_reg[AT_COMMIT] || writes_reg[AT_ABORT]) && job_owner_reg;
+  wire stages = |writes_reg[CARD_PLACES-1:AT_TOKEN];
+  wire granted = writes_reg[AT_OWNER] || stages || ends || operates;
 
   always @(posedge clk) begin
     job_value_reg <= job_value;
@@ -313,25 +316,28 @@ module agg_registers #(
     ends_all_reg <= ends && (owned_reg || writes_reg[AT_RESET]);
     op_commit_reg <= writes_reg[AT_COMMIT] && job_owner_reg;
     op_abort_reg <= writes_reg[AT_ABORT] && job_owner_reg;
-    granted_reg <= writes_reg[AT_OWNER] || |writes_reg[CARD_PLACES-1:AT_TOKEN] || ends || operates;
+    granted_reg <= granted;
+    shows_data_reg <= (writes_reg[AT_OWNER] && !owned_reg) || stages;
+    shows_read_reg <= !write_reg || granted;
   end
 
   // -- Step 3: the reply --------------------------------------------------------------------------
 
-  wire takes_data = takes_owner_reg || |stages_reg;  // the value is the written one
   wire [63:0] read_value = card_value_reg | job_value_reg |
       {32'd0, lag_value & {32{has_lag_reg}}} | {32'd0, counter_value & {32{is_counter_reg}}};
 
   reg [7:0] answer_reg;
   reg [63:0] after_reg;
   reg to_job_reg;
+  reg write_done_reg;  // a write that is answered as done
 
   always @(posedge clk) begin
     if (!known_reg) answer_reg <= CODE_BAD_ADDRESS;
     else if (!write_reg || granted_reg) answer_reg <= CODE_DONE;
     else if (!writable_reg) answer_reg <= CODE_READ_ONLY;
     else answer_reg <= partial_reg ? CODE_BAD_LENGTH : CODE_BUSY;
-    after_reg  <= takes_data ? data_reg : !write_reg || granted_reg ? read_value : 64'd0;
+    after_reg <= shows_data_reg ? data_reg : shows_read_reg ? read_value : 64'd0;
+    write_done_reg <= known_reg && write_reg && granted_reg;
     to_job_reg <= op_commit_reg || op_abort_reg || ends_all_reg;
   end
 
@@ -379,7 +385,7 @@ module agg_registers #(
         if (acts) state_reg <= to_job_reg && !cut ? STATE_JOB : STATE_ANSWER;
         code_reg  <= answer_reg;
         value_reg <= after_reg;
-        if (cut && write_reg && answer_reg == CODE_DONE) begin
+        if (cut && write_done_reg) begin
           code_reg  <= CODE_BUSY;
           value_reg <= 64'd0;
         end
