@@ -696,8 +696,8 @@ module agg_egress #(
       assert (after_status_reg == after_status);
 
       // AXI4-Stream; the header is stable from a packet's first beat to its last.
-      if (waited)
-        assert (m_axis_tvalid && {m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
+      if (waited) assert (m_axis_tvalid);
+      if (waited) assert ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest} == stood);
       assert (!sending_reg || open);
       assert (!m_axis_tvalid || open);
       if (m_axis_tvalid) assert (m_axis_tlast == !sending_reg);
