@@ -45,6 +45,10 @@ func (p *Plan) queueDepthBits() int {
 // mask.
 const noneHeaderBits = 8 * wire.MaskHeaderBytes
 
+// queuedHeaderBits is the width of a header in a port's queue: without the mask's bits of ports that
+// the card lacks.
+func (p *Plan) queuedHeaderBits() int { return noneHeaderBits - 64 + p.Workers }
+
 // noneModules builds agg_top: the core, and a queue behind each output.
 func noneModules(p *Plan) []*netlist.Module {
 	m := netlist.New("agg_top", fmt.Sprintf(`The card with bare AXI4-Stream ports: %d ports, %d lanes.
@@ -145,8 +149,9 @@ func (p *Plan) noneCore(m *netlist.Module) {
 		core.Connect(e.core, "1'b0")
 	}
 
-	m.Wire("unused_receivers", 64, "a port's header lacks this field")
-	m.Assign("unused_receivers", headerField("out_tuser", "receivers"))
+	header := p.queuedHeaderBits()
+	m.Wire("unused_fields", 8*wire.MaxHeaderBytes-header, "the mask's bits of ports that the card lacks, and receivers")
+	m.Assign("unused_fields", netlist.Slice("out_tuser", header, 8*wire.MaxHeaderBytes-header))
 	m.Assign("out_tpayload", "|out_tkeep")
 	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }
@@ -201,12 +206,16 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 		m.Wire("queue_"+s.name, p.Workers*s.width, "")
 	}
 	depth := p.queueDepthBits()
+	header := p.queuedHeaderBits()
 	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+1)
-	p.memory("headers in an output queue, one per port", p.Workers, 1<<queuePacketBits, noneHeaderBits+1)
+	p.memory("headers in an output queue, one per port", p.Workers, 1<<queuePacketBits, header+1)
 	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
-	q := m.Loop("g_queue", "p", 0, p.Workers).Instance("agg_port_queue", "u_queue", "").
+	loop := m.Loop("g_queue", "p", 0, p.Workers)
+	loop.Wire("header", header, "without bits of the mask that are always zero")
+	loop.Assign(of("queue_tuser", noneHeaderBits), widen("header", header, noneHeaderBits))
+	q := loop.Instance("agg_port_queue", "u_queue", "").
 		Param("BEAT_BITS", fmt.Sprint(p.ResultBeatBits)).
-		Param("USER_BITS", fmt.Sprint(noneHeaderBits)).
+		Param("USER_BITS", fmt.Sprint(header)).
 		Param("BEATS", fmt.Sprint(p.Beats)).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
 		Param("PACKET_BITS", fmt.Sprint(queuePacketBits)).
@@ -216,9 +225,12 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 		Connect("s_axis_tdata", "out_tdata").
 		Connect("s_axis_tpayload", "out_tpayload").
 		Connect("s_axis_tlast", "out_tlast").
-		Connect("s_axis_tuser", "out_tuser[8*HDR_MASK_BYTES-1:0]")
+		Connect("s_axis_tuser", netlist.Slice("out_tuser", 0, header)).
+		Connect("m_axis_tuser", "header")
 	for _, s := range signals {
-		q.Connect("m_axis_"+s.name, of("queue_"+s.name, s.width))
+		if s.name != "tuser" {
+			q.Connect("m_axis_"+s.name, of("queue_"+s.name, s.width))
+		}
 		if s.name == "tready" {
 			m.Assign("queue_tready", p.eachAxis("m", "tready"))
 		} else {

@@ -44,7 +44,7 @@ module agg_cache #(
   reg now_reg, near_reg;
   reg [WIDTH-1:0] came_reg;
 
-  // The output: the memory's word or the forwarded one
+  // The output: the memory's word, or the forwarded one, which may be blank
   reg [WIDTH-1:0] stored_reg, forwarded_reg;
   reg forwards_reg;
 
@@ -59,9 +59,9 @@ module agg_cache #(
     near_reg <= hold ? now_reg || near_reg : wr_reg && wr_addr_reg == rd_addr;
 
     if (shift) begin
-      stored_reg    <= blank ? {WIDTH{1'b0}} : fetched_reg;
+      stored_reg    <= fetched_reg;
       forwarded_reg <= blank ? {WIDTH{1'b0}} : now_reg ? wr_data : came_reg;
-      forwards_reg  <= now_reg || near_reg;
+      forwards_reg  <= now_reg || near_reg || blank;
     end
   end
 

@@ -188,11 +188,11 @@ module agg_top (
       .beat_strobe      (beat_strobe)
   );
 
-  wire [63:0] unused_receivers;  // a port's header lacks this field
+  wire [126:0] unused_fields;  // the mask's bits of ports that the card lacks, and receivers
 
-  assign unused_receivers = out_tuser[HDR_RECEIVERS_LSB+:HDR_RECEIVERS_BITS];
-  assign out_tpayload     = |out_tkeep;
-  assign port_tvalid      = out_tvalid ? out_tdest : 1'd0;
+  assign unused_fields = out_tuser[239:113];
+  assign out_tpayload  = |out_tkeep;
+  assign port_tvalid   = out_tvalid ? out_tdest : 1'd0;
 
   // Output queues of the ports, port 0 in the lowest bits of vectors
   wire         queue_tvalid;
@@ -205,9 +205,13 @@ module agg_top (
   genvar p;
   generate
     for (p = 0; p < 1; p = p + 1) begin : g_queue
+      wire [112:0] header;  // without bits of the mask that are always zero
+
+      assign queue_tuser = {63'd0, header};
+
       agg_port_queue #(
           .BEAT_BITS  (64),
-          .USER_BITS  (176),
+          .USER_BITS  (113),
           .BEATS      (4),
           .DEPTH_BITS (6),
           .PACKET_BITS(4)
@@ -220,13 +224,13 @@ module agg_top (
           .s_axis_tdata   (out_tdata),
           .s_axis_tpayload(out_tpayload),
           .s_axis_tlast   (out_tlast),
-          .s_axis_tuser   (out_tuser[8*HDR_MASK_BYTES-1:0]),
+          .s_axis_tuser   (out_tuser[112:0]),
           .m_axis_tvalid  (queue_tvalid),
           .m_axis_tready  (queue_tready),
           .m_axis_tdata   (queue_tdata),
           .m_axis_tkeep   (queue_tkeep),
           .m_axis_tlast   (queue_tlast),
-          .m_axis_tuser   (queue_tuser)
+          .m_axis_tuser   (header)
       );
     end
   endgenerate
