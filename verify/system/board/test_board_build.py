@@ -24,7 +24,8 @@ def board(tmp_path):
     tools = tmp_path / "tools"
     tools.mkdir()
     tool(tools / "python", f'case "$1" in *usb_device.py) echo made >new.v;; *) exec {sys.executable} "$@";; esac')
-    tool(tools / "yosys", "echo made >new.json")
+    netlist = {"modules": {"top": {"attributes": {"top": 1}, "ports": {}, "cells": {}}}}
+    tool(tools / "yosys", f"echo '{json.dumps(netlist)}' >synthesized.json")
     tool(tools / "nextpnr-ecp5", f"cp {tmp_path}/report.json . && echo made >new.config")
     tool(tools / "ecppack", "echo bits >new.bit")
     tool(tools / "openFPGALoader", f'echo "$@" >{tmp_path}/loaded')
