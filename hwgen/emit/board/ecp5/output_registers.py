@@ -7,9 +7,10 @@ A block RAM of an ECP5 (DP16KD) takes 5.8 ns from the clock to its outputs, and 
 that takes a fraction of that (OUTREG). Yosys does not use it. This program reads the netlist that `synth_ecp5`
 wrote, and moves the flip-flops after a block RAM into it where that changes nothing: each output of the RAM
 that is used drives the data input of one flip-flop and nothing else, and these flip-flops have the RAM's
-clock and edge, one clock enable, no reset, and start as zeros. The netlist stays the same, cycle for cycle.
+clock and edge, one clock enable, no reset, and start as zeros. The RAM's outputs have no reset and no register
+yet. The netlist stays the same, cycle for cycle.
 
-It prints what it moved. The exit status is 1 if the netlist is not one of Yosys for an ECP5.
+It prints what it moved. The exit status is 1 if the file is not a netlist of Yosys with one top module.
 """
 
 import collections
@@ -43,8 +44,15 @@ def enable(cell):
 def registers(module, driven, ram):
     """Returns the flip-flops that can move into a block RAM, by the RAM's outputs; empty if not all of them can."""
     parameters, connections = ram["parameters"], ram["connections"]
-    # Port B reads. A word of 36 bits also has the outputs of port A.
-    wide = int(parameters["DATA_WIDTH_B"], 2) == 36 and connections["CLKA"] == connections["CLKB"]
+    # The RAM's reset is also that of the register behind it, which would be zero a cycle early.
+    if connections["RSTB"] != ["0"] or parameters["REGMODE_B"] != "NOREG":
+        return {}
+    # Port B reads. A word of 36 bits also has the outputs of port A, whose register has the clock that writes.
+    wide = (
+        int(parameters["DATA_WIDTH_B"], 2) == 36
+        and connections["CLKA"] == connections["CLKB"]
+        and parameters.get("CLKAMUX", "CLKA") == "CLKA"
+    )
     moved = {}
     for output, (bit,) in connections.items():
         if not output.startswith("DO") or not driven[bit]:
@@ -93,9 +101,12 @@ def move(module):
 
 def main(source, target):
     """Rewrites a netlist. Returns the exit status."""
-    with open(source) as file:
-        netlist = json.load(file)
-    tops = [m for m in netlist.get("modules", {}).values() if "top" in m.get("attributes", {})]
+    try:
+        with open(source) as file:
+            netlist = json.load(file)
+        tops = [m for m in netlist["modules"].values() if "top" in m["attributes"]]
+    except (ValueError, TypeError, KeyError, AttributeError):  # not JSON, or not a netlist
+        tops = []
     if len(tops) != 1:
         print(f"{source} is not a netlist of Yosys with one top module", file=sys.stderr)
         return 1
