@@ -472,6 +472,8 @@ def test_agg_status(ports, port_bits, jobs, job_bits):
 
 # agg_egress
 
+EGRESS = ("tpayload", "tlast", "tuser", "tdest")  # of its output
+
 
 def field(user, name):
     lsb, width = zwire.FIELDS[name]
@@ -588,7 +590,7 @@ async def packets_are_what_was_picked(dut, idle, stall):
     rng = random.Random(f"{idle} {stall}")
     for name in ("pick_valid", "status_valid", "status_wants", "begun", "clear", "query_written", "port_ready"):
         getattr(dut, name).value = 0
-    sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
+    sink = StreamSink(dut, "m_axis", PATTERNS[stall](), EGRESS)
     await start(dut)
     bench = Egress(dut, rng, PATTERNS[idle]())
     await bench.run(1500)
@@ -613,7 +615,7 @@ async def packets_are_what_was_picked(dut, idle, stall):
 
 def check_result(packet, picked):
     assert len(packet) == picked["job_last"] + 1 and len({b["tuser"] for b in packet}) == 1
-    assert all(b["tkeep"] == 15 and b["tdest"] == picked["receivers_to"] for b in packet)
+    assert all(b["tpayload"] == 1 and b["tdest"] == picked["receivers_to"] for b in packet)
     user = packet[0]["tuser"]
     partial = bool(picked["job_member"] & ~picked["ports"])
     want = {
@@ -635,7 +637,7 @@ def check_result(packet, picked):
 
 def check_status(packet, picked):
     (beat,) = packet
-    assert beat["tkeep"] == 0 and beat["tdest"] == picked["ports"]
+    assert beat["tpayload"] == 0 and beat["tdest"] == picked["ports"]
     want = {"version": zwire.VERSION, "kind": zwire.KIND_STATUS, "flags": 0, "format": 0, "length": 0, "receivers": 0}
     want |= {n: picked[n] for n in STATUS_FIELDS}
     assert {n: field(beat["tuser"], n) for n in want} == want
@@ -655,7 +657,7 @@ async def saturate(dut, cycles, statuses):
     dut.status_ports.value = 1 << len(dut.port_ready) - 1
     dut.port_ready.value = (1 << len(dut.port_ready)) - 1
     dut.job_last.value = 5
-    sink = StreamSink(dut, "m_axis")
+    sink = StreamSink(dut, "m_axis", fields=EGRESS)
     await start(dut)
     await saturated(dut, cycles)
     return sink
@@ -713,7 +715,6 @@ def test_agg_egress(ports, slot_bits, index_bits, latency):
             "JOB_BITS": 2,
             "SLOT_BITS": slot_bits,
             "INDEX_BITS": index_bits,
-            "KEEP_BITS": 4,
             "RANKS_LATENCY": latency,
         },
         testcase=[f"packets_are_what_was_picked/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
