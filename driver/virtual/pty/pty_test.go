@@ -135,9 +135,10 @@ func TestBreak(t *testing.T) {
 func TestNobody(t *testing.T) {
 	port, links := serve(t, 3_000_000)
 	card := <-links
-	for range 2 {
+	for n := range int64(2) {
 		_, err := card.Write(make([]byte, 100_000))
 		require.NoError(t, err)
+		until(func() bool { return port.lost.Load() == (n+1)*100_000 })
 		h := host(t, port.path, 3_000_000)
 		_, err = h.Write([]byte("hello"))
 		require.NoError(t, err)
