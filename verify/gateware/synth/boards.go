@@ -125,7 +125,7 @@ func boardRow(card string, tools []string) (boards.Row, error) {
 // decides reports whether a file of a card affects its bitstream.
 func decides(name string) bool {
 	return strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") || strings.HasSuffix(name, ".lpf") ||
-		slices.Contains([]string{"board/usb_device.py", "board/requirements.txt", "board/Makefile"}, name)
+		slices.Contains([]string{"board/usb_device.py", "board/output_registers.py", "board/requirements.txt", "board/Makefile"}, name)
 }
 
 // readReport reads a board's clocks and cells from nextpnr's report.

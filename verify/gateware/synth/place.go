@@ -76,9 +76,12 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 	return speeds, nil
 }
 
+// outputProgram moves registers into block RAMs; its text is part of the rows of whole cards.
+const outputProgram = "hwgen/emit/board/ecp5/output_registers.py"
+
 // outputRegisters moves registers into block RAMs, as the Makefile of a board does.
 func outputRegisters(ctx context.Context, s source) error {
-	script, err := filepath.Abs("hwgen/emit/board/ecp5/output_registers.py")
+	script, err := filepath.Abs(outputProgram)
 	if err != nil {
 		return err
 	}

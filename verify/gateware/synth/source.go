@@ -143,6 +143,13 @@ func (s *source) readParams(card string, c circuit) error {
 func (s *source) sum(c circuit, tools []string) error {
 	h := sha256.New()
 	fmt.Fprintln(h, tools, c.top, s.params, recipe(c))
+	if c.whole {
+		text, err := os.ReadFile(outputProgram)
+		if err != nil {
+			return err
+		}
+		h.Write(text)
+	}
 	for _, name := range slices.Sorted(slices.Values(s.files)) {
 		text, err := os.ReadFile(filepath.Join(s.dir, name))
 		if err != nil {
