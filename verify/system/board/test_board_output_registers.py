@@ -125,8 +125,8 @@ def bus(name, bits):
 
 
 # Port A writes, port B reads. A word of 36 bits has the data of both: DIA, DOA are its lower half.
-# Each half of it has the output register of its port. The bench never
-# reads a word that is being written.
+# Each half of it has the output register of its port. The bench never reads a word that is being
+# written.
 PORTS = ", ".join(
     f"input CLK{p}, CE{p}, OCE{p}, WE{p}, RST{p}, {bus(f'CS{p}', 3)}, {bus(f'AD{p}', 14)}, {bus(f'DI{p}', 18)}, "
     f"output {bus(f'DO{p}', 18)}"
