@@ -74,7 +74,7 @@ def test_agg_tag_delay(cycles):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def reads_what_was_written(dut):
     rng = random.Random(3)
-    forward = int(dut.FORWARD.value)
+    apart = int(dut.APART.value)
     words, shown = {}, None
     dut.wr_en.value = dut.rd_en.value = 0
     await start(dut)
@@ -90,16 +90,16 @@ async def reads_what_was_written(dut):
         if rd:
             both = wr and at == of
             collisions += both
-            shown = word if both and forward else words.get(of)
+            shown = None if both and apart else words.get(of)
         if wr:
             words[at] = word
         await RisingEdge(dut.clk)
     assert collisions > 10
 
 
-@pytest.mark.parametrize("forward", [0, 1])
-def test_agg_ram(forward):
-    parameters = {"WIDTH": 40, "ADDR_BITS": 3, "FORWARD": forward}
+@pytest.mark.parametrize("apart", [0, 1])
+def test_agg_ram(apart):
+    parameters = {"WIDTH": 40, "ADDR_BITS": 3, "APART": apart}
     run("agg_ram", parameters=parameters, testcase=["reads_what_was_written"])
 
 

@@ -99,15 +99,6 @@ func (b *coreBuilder) note() {
 	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 
-// ram adds a memory with a word for every beat of every slot. A word is written before its slot is
-// complete, or before its result is sent, and read for use only after.
-func (b *coreBuilder) ram(in *netlist.Body, name string, width int) *netlist.Instance {
-	return in.Instance("agg_ram", name, "").
-		Param("WIDTH", fmt.Sprint(width)).
-		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits)).
-		Param("APART", "1")
-}
-
 // params sets parameters that several leaves share.
 func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 	values := map[string]int{

@@ -72,9 +72,13 @@ func (b *coreBuilder) ingress() {
 		Connect("y", b.ofPort("gated", b.BeatBits))
 }
 
-// slotMemory adds the slot memory of a port.
+// slotMemory adds the slot memory of a port. A word is written before its slot is complete, and read
+// for use only after.
 func (b *coreBuilder) slotMemory(in *netlist.Loop, stored string) {
-	b.ram(in.Body, "u_memory", b.BeatBits).
+	in.Instance("agg_ram", "u_memory", "").
+		Param("WIDTH", fmt.Sprint(b.BeatBits)).
+		Param("ADDR_BITS", fmt.Sprint(b.slotBits+b.indexBits)).
+		Param("APART", "1").
 		Connect("wr_addr", netlist.Concat("wr_slot", "wr_beat")).
 		Connect("rd_addr", netlist.Concat("rd_slot", "rd_beat")).
 		Connect("rd_data", stored)

@@ -2,9 +2,9 @@
 //
 // Reads are registered: a cycle with rd_en fetches the word at rd_addr, and rd_data holds it
 // from the next cycle to the one after the next rd_en. A read of a word in the cycle of its
-// write returns the old word, or the new one if FORWARD = 1. In an FPGA's block RAM, that costs two
-// registers and a multiplexer for each bit. APART = 1 saves them: its user promises never to use a
-// word that was read in the cycle of its write.
+// write returns the old word. In an FPGA's block RAM, that costs two registers and a multiplexer for
+// each bit. APART = 1 saves them: its user promises never to use a word that was read in the cycle
+// of its write.
 //
 // Not done here: reset. Unwritten words are undefined, and so is rd_data before the first
 // read.
@@ -14,7 +14,6 @@
 module agg_ram #(
     parameter integer WIDTH     = 512,  // bits per word
     parameter integer ADDR_BITS = 8,
-    parameter integer FORWARD   = 0,
     parameter integer APART     = 0
 ) (
     input wire clk,
@@ -31,7 +30,7 @@ module agg_ram #(
   reg [WIDTH-1:0] rd_data_reg;
 
   generate
-    if (APART != 0 || FORWARD != 0) begin : g_apart
+    if (APART != 0) begin : g_apart
       (* no_rw_check *) reg [WIDTH-1:0] words[0:(1<<ADDR_BITS)-1];
       always @(posedge clk) begin
         if (wr_en) words[wr_addr] <= wr_data;
@@ -44,21 +43,9 @@ module agg_ram #(
         if (rd_en) rd_data_reg <= words[rd_addr];
       end
     end
-
-    if (FORWARD != 0) begin : g_forward
-      reg             forward_reg;
-      reg [WIDTH-1:0] written_reg;
-      always @(posedge clk) begin
-        if (rd_en) begin
-          forward_reg <= wr_en && wr_addr == rd_addr;
-          written_reg <= wr_data;
-        end
-      end
-      assign rd_data = forward_reg ? written_reg : rd_data_reg;
-    end else begin : g_plain
-      assign rd_data = rd_data_reg;
-    end
   endgenerate
+
+  assign rd_data = rd_data_reg;
 
 endmodule
 

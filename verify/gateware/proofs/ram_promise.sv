@@ -6,7 +6,6 @@
 module agg_ram #(
     parameter integer WIDTH     = 512,
     parameter integer ADDR_BITS = 8,
-    parameter integer FORWARD   = 0,
     parameter integer APART     = 0
 ) (
     input wire clk,
