@@ -47,6 +47,7 @@ module agg_deadlines #(
   localparam [2:0] LAST_CYCLE = 3'd5;
 
   reg [31:0] now_reg;
+  reg [31:0] soon_reg;  // now_reg in the next cycle
 
   // -- Events -------------------------------------------------------------------------------------
 
@@ -66,12 +67,19 @@ module agg_deadlines #(
   reg read_changed_reg, held_changed_reg, judged_changed_reg;
   reg [32:0] word_reg, held_reg;
   reg [JOB_BITS-1:0] read_job_reg, held_job_reg, judged_job_reg;
-  reg runs_reg;  // the timer runs, and the job is not ending
-  reg [31:0] waited_reg, deadline_reg;
+  // The latest start that is overdue when the slot's word is held. Times wrap: a start after now
+  // is one before the wrap.
+  reg [31:0] latest_reg;
+  reg latest_wraps_reg;
+  reg bounded_reg;  // the job has a deadline
+  reg runs_reg;  // the timer runs, the job has a deadline and is not ending
+  reg late_reg;  // the timer started by the latest start
 
+  wire [JOB_BITS-1:0] read_job = JOBS == 1 ? {JOB_BITS{1'b0}} : read_job_reg;
   wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_job_reg;
-  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && deadline_reg != 32'd0 &&
-      waited_reg >= deadline_reg;
+  wire [31:0] deadline = job_deadline[32*read_job+:32];
+  wire wraps = held_reg[31:0] > now_reg;
+  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && late_reg;
 
   // The slot that was found
   reg busy_reg;  // examination pauses
@@ -83,35 +91,37 @@ module agg_deadlines #(
   wire event_now = granted_reg && cycle_reg == LAST_CYCLE;
 
   always @(posedge clk) begin
-    now_reg <= now_reg + 32'd1;
+    now_reg  <= soon_reg;
+    soon_reg <= soon_reg + 32'd1;
     if (changes) begin
       words[change_slot] <= {!stop && !clear, now_reg};
       jobs[change_slot]  <= job;
     end
-    word_reg           <= words[at_reg];
-    read_job_reg       <= jobs[at_reg];
+    word_reg <= words[at_reg];
+    read_job_reg <= jobs[at_reg];
 
-    at_reg             <= (event_now ? act_slot_reg : at_reg) + 1'b1;
+    at_reg <= (event_now ? act_slot_reg : at_reg) + 1'b1;
 
-    read_slot_reg      <= at_reg;
-    read_valid_reg     <= !busy_reg && !overdue && !(&flush);
-    read_changed_reg   <= changes && change_slot == at_reg;
+    read_slot_reg <= at_reg;
+    read_valid_reg <= !busy_reg && !overdue && !(&flush);
+    read_changed_reg <= changes && change_slot == at_reg;
 
-    held_slot_reg      <= read_slot_reg;
-    held_valid_reg     <= read_valid_reg && !overdue;
-    held_changed_reg   <= read_changed_reg || (changes && change_slot == read_slot_reg);
-    held_reg           <= word_reg;
-    held_job_reg       <= read_job_reg;
+    held_slot_reg <= read_slot_reg;
+    held_valid_reg <= read_valid_reg && !overdue;
+    held_changed_reg <= read_changed_reg || (changes && change_slot == read_slot_reg);
+    held_reg <= word_reg;
+    held_job_reg <= read_job_reg;
+    bounded_reg <= deadline != 32'd0;
+    {latest_wraps_reg, latest_reg} <= {1'b0, soon_reg} - {1'b0, deadline};
 
-    judged_slot_reg    <= held_slot_reg;
-    judged_valid_reg   <= held_valid_reg && !overdue;
+    judged_slot_reg <= held_slot_reg;
+    judged_valid_reg <= held_valid_reg && !overdue;
     judged_changed_reg <= held_changed_reg || (changes && change_slot == held_slot_reg);
-    judged_job_reg     <= held_job;
-    runs_reg           <= held_reg[32] && !flush[held_job];
-    waited_reg         <= now_reg - held_reg[31:0];
-    deadline_reg       <= job_deadline[32*held_job+:32];
+    judged_job_reg <= held_job;
+    runs_reg <= held_reg[32] && bounded_reg && !flush[held_job];
+    late_reg <= wraps == latest_wraps_reg ? held_reg[31:0] <= latest_reg : wraps;
 
-    cycle_reg          <= act_grant ? 3'd0 : cycle_reg + 3'd1;
+    cycle_reg <= act_grant ? 3'd0 : cycle_reg + 3'd1;
     if (busy_reg) begin
       act_ok_reg <= act_ok_reg && !flush[act_job_reg] && !(changes && change_slot == act_slot_reg);
     end else begin
@@ -134,6 +144,7 @@ module agg_deadlines #(
 
     if (rst) begin
       now_reg          <= 32'd0;
+      soon_reg         <= 32'd1;
       at_reg           <= {SLOT_BITS{1'b0}};
       read_valid_reg   <= 1'b0;
       held_valid_reg   <= 1'b0;
@@ -248,6 +259,7 @@ module agg_deadlines #(
       assume (!runs || ran < 32'h80000000);
     end
     if (was_reset && !rst) begin
+      assert (soon_reg == now_reg + 32'd1);
       if (cleared) assert (words[watched][32] == runs);
       if (cleared && runs)
         assert ((JOBS == 1 || jobs[watched] == its) && now_reg - words[watched][31:0] == ran);
@@ -257,12 +269,16 @@ module agg_deadlines #(
       // The stages hold the slot's word, unless it has changed.
       if (read_slot_reg == watched && read_valid_reg && !read_changed_reg)
         assert (word_reg == words[watched] && read_job_reg == jobs[watched]);
-      if (held_slot_reg == watched && held_valid_reg && !held_changed_reg)
+      if (held_slot_reg == watched && held_valid_reg && !held_changed_reg) begin
         assert (held_reg == words[watched] && held_job_reg == jobs[watched]);
+        if (runs) begin
+          assert (bounded_reg == (allowed != 0));
+          assert (latest_reg == now_reg - allowed && latest_wraps_reg == (now_reg < allowed));
+        end
+      end
       if (judged_slot_reg == watched && judged_valid_reg && !judged_changed_reg) begin
-        assert (runs_reg == (runs && !flush_was));
-        if (runs_reg)
-          assert (waited_reg == ran - 1 && deadline_reg == allowed && judged_job_reg == its);
+        assert (runs_reg == (runs && allowed != 0 && !flush_was));
+        if (runs_reg) assert (late_reg == (ran - 1 >= allowed) && judged_job_reg == its);
       end
       if (read_valid_reg) assert (at_reg == read_slot_reg + 1'b1);
       if (held_valid_reg) assert (read_slot_reg == held_slot_reg + 1'b1);

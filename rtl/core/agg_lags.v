@@ -4,9 +4,9 @@
 // 4^(k-1) and less than 4^k cycles; count 15 for all longer lags too. Counts wrap at 2^32.
 // Setting up a job clears its counts, one a cycle; while ready is low, the job must store
 // nothing. Contributions are stored at least two cycles apart: then a count is written by the time
-// at which the next contribution reads it, or in that cycle.
+// at which the second next contribution reads it.
 //
-// Latency: a contribution stored in cycle 0 is counted in cycle 6. A count addressed in cycles 0
+// Latency: a contribution stored in cycle 0 is counted in cycle 7. A count addressed in cycles 0
 // and 1 is at value in cycle 3, with the contribution that is counted in cycle 0, and without the
 // one that is counted in cycle 1. Not done here: a contribution that never comes (agg_deadlines).
 
@@ -77,44 +77,47 @@ module agg_lags #(
   end
 
   // Cycle 4: the count is read. Cycle 5: it is held. Cycle 6: it is incremented, or what the
-  // contribution before wrote while it was read.
+  // contribution before added to it, if that was not written when the count was read. Cycle 7: it
+  // is written.
   wire [31:0] count;
   reg [31:0] count_reg, written_reg;
-  reg reads_reg, read_reg, adds_reg;
+  reg reads_reg, read_reg, adds_reg, counts_reg;
   reg read_again_reg, again_reg;
-  reg [ADDR_BITS-1:0] rd_addr_reg, read_addr_reg, addr_reg;
+  reg [ADDR_BITS-1:0] rd_addr_reg, read_addr_reg, addr_reg, count_addr_reg;
 
   reg clears_reg;
   reg [RANK_BITS+3:0] clear_reg;  // next count to clear
 
-  wire [ADDR_BITS-1:0] wr_addr = adds_reg ? addr_reg : {clear_job, clear_reg};
-  wire writes = adds_reg || clears_reg;
-  wire [31:0] base = {32{!adds_reg}} | (again_reg ? written_reg : count_reg);
-  wire [31:0] wr_data = base + 32'd1;  // 0 to clear
+  wire [ADDR_BITS-1:0] wr_addr = counts_reg ? count_addr_reg : {clear_job, clear_reg};
+  wire writes = counts_reg || clears_reg;
+  wire [31:0] wr_data = counts_reg ? written_reg : 32'd0;
 
   always @(posedge clk) begin
-    now_reg        <= now_reg + 32'd1;
-    stores_reg     <= {stores_reg[0], store};
-    first_reg      <= {first_reg[0], turn_over};
-    whose_reg      <= {whose_reg[0+:JOB_BITS+RANK_BITS], job, rank};
-    since_reg      <= since;
+    now_reg <= now_reg + 32'd1;
+    stores_reg <= {stores_reg[0], store};
+    first_reg <= {first_reg[0], turn_over};
+    whose_reg <= {whose_reg[0+:JOB_BITS+RANK_BITS], job, rank};
+    since_reg <= since;
 
-    lag_store_reg  <= stores_reg[1];
-    lag_reg        <= first_reg[1] ? 32'd0 : now_reg - since_reg;
-    lag_whose_reg  <= whose_reg[JOB_BITS+RANK_BITS+:JOB_BITS+RANK_BITS];
+    lag_store_reg <= stores_reg[1];
+    lag_reg <= first_reg[1] ? 32'd0 : now_reg - since_reg;
+    lag_whose_reg <= whose_reg[JOB_BITS+RANK_BITS+:JOB_BITS+RANK_BITS];
 
-    reads_reg      <= lag_store_reg;
-    rd_addr_reg    <= {lag_whose_reg, bucket};
-    read_reg       <= reads_reg;
-    read_addr_reg  <= rd_addr_reg;
-    read_again_reg <= adds_reg && addr_reg == rd_addr_reg;
-    adds_reg       <= read_reg;
-    addr_reg       <= read_addr_reg;
-    again_reg      <= read_again_reg;
-    count_reg      <= count;
-    if (adds_reg) written_reg <= wr_data;
+    reads_reg <= lag_store_reg;
+    rd_addr_reg <= {lag_whose_reg, bucket};
+    read_reg <= reads_reg;
+    read_addr_reg <= rd_addr_reg;
+    read_again_reg <= (adds_reg && addr_reg == rd_addr_reg) ||
+        (counts_reg && count_addr_reg == rd_addr_reg);
+    adds_reg <= read_reg;
+    addr_reg <= read_addr_reg;
+    again_reg <= read_again_reg;
+    count_reg <= count;
+    counts_reg <= adds_reg;
+    count_addr_reg <= addr_reg;
+    if (adds_reg) written_reg <= (again_reg ? written_reg : count_reg) + 32'd1;
 
-    if (clears_reg && !adds_reg) begin
+    if (clears_reg && !counts_reg) begin
       clear_reg  <= clear_reg + 1'b1;
       clears_reg <= !(&clear_reg);
     end
@@ -129,6 +132,7 @@ module agg_lags #(
       reads_reg     <= 1'b0;
       read_reg      <= 1'b0;
       adds_reg      <= 1'b0;
+      counts_reg    <= 1'b0;
       clears_reg    <= 1'b0;
     end
   end
@@ -185,14 +189,14 @@ module agg_lags #(
   reg was_reset = 1'b0;
   reg began, cleared;
   reg [31:0] ran, tally;
-  wire counts = adds_reg && addr_reg == place;
-  wire clears = clears_reg && !adds_reg && wr_addr == place;
+  wire counts = counts_reg && count_addr_reg == place;
+  wire clears = clears_reg && !counts_reg && wr_addr == place;
 
   // Contributions by age: all, those of the count's job, and those to the slot with their lags.
-  reg [6:1] stored, of_job, to_slot;
+  reg [7:1] stored, of_job, to_slot;
   reg [31:0] lag1, lag2, lag3, lag4;
   reg [JOB_BITS+RANK_BITS-1:0] whose1, whose2, whose3, whose4;
-  reg [ADDR_BITS-1:0] addr5, addr6;
+  reg [ADDR_BITS-1:0] addr5, addr6, addr7;
   wire [ 3:0] bucket4 = rd_addr_reg[3:0];
   wire [31:0] least = bucket4 == 0 ? 0 : 32'd1 << (2 * bucket4 - 2);
   wire [31:0] most = bucket4 == 15 ? 32'hffffffff : (32'd1 << (2 * bucket4)) - 1;
@@ -218,12 +222,12 @@ module agg_lags #(
       ran        <= 1;
       since_word <= now_reg + 32'd2;
     end
-    stored <= {stored[5:1], store};
-    of_job <= {of_job[5:1], store && job == its_job};
-    to_slot <= {to_slot[5:1], store && slot == watched && (began || turn_over)};
+    stored <= {stored[6:1], store};
+    of_job <= {of_job[6:1], store && job == its_job};
+    to_slot <= {to_slot[6:1], store && slot == watched && (began || turn_over)};
     {lag4, lag3, lag2, lag1} <= {lag3, lag2, lag1, turn_over ? 32'd0 : ran};
     {whose4, whose3, whose2, whose1} <= {whose3, whose2, whose1, job, rank};
-    {addr6, addr5} <= {addr5, rd_addr_reg};
+    {addr7, addr6, addr5} <= {addr6, addr5, rd_addr_reg};
 
     if (counts) tally <= tally + 1;
     if (clears) begin
@@ -260,7 +264,7 @@ module agg_lags #(
       // of a chunk turns its slot over.
       `PROMISED(!store || !stored[1]);
       `PROMISED(!turn_over || store);
-      // agg_jobs: a job stores nothing while its counts are cleared, nor for six cycles before.
+      // agg_jobs: a job stores nothing while its counts are cleared, nor for seven cycles before.
       `PROMISED(!(clear || clears_reg) || !store || job != clear_job);
       `PROMISED(!clear || clear_job != its_job || of_job == 0);
       `PROMISED(!clear || !clears_reg);
@@ -275,13 +279,15 @@ module agg_lags #(
       if (began) assert (now_reg + 32'd2 - since_word == ran);
 
       // A contribution is counted for its job, rank and lag: the count is read in cycle 4, and
-      // written in cycle 6.
-      assert (reads_reg == stored[4] && adds_reg == stored[6]);
+      // written in cycle 7.
+      assert (reads_reg == stored[4] && read_reg == stored[5] && adds_reg == stored[6]);
+      assert (counts_reg == stored[7]);
       assert ((stored & (stored >> 1)) == 0 && ((of_job | to_slot) & ~stored) == 0);
       if (reads_reg) assert (rd_addr_reg[ADDR_BITS-1:4] == whose4);
       if (to_slot[4]) assert (lag4 >= least && lag4 <= most);
       if (adds_reg) assert (addr_reg == addr6);
-      if (counts) assert (of_job[6]);
+      if (counts_reg) assert (count_addr_reg == addr7);
+      if (counts) assert (of_job[7]);
       if (clears_reg && clear_job == its_job) assert (of_job == 0);
 
       // The words that are written, and the count that is shown.

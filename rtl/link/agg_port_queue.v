@@ -98,9 +98,13 @@ module agg_port_queue #(
   reg [USER_BITS:0] staged_header_reg;  // of the staged beat, if that is a packet's first
   reg opens_reg;  // the next beat to arrive is a packet's first
   reg begins_reg;  // the next beat to leave is a packet's first
+  // begins_reg by itself: without a beat at the output, and with a packet's last one
+  reg idle_reg;
+  reg ends_reg;
 
   wire fetched_begins = staged_valid_reg ? staged_reg[BEAT_BITS] : begins_reg;
   wire [USER_BITS:0] header_arrives = {s_axis_tpayload, s_axis_tuser};
+  wire opens = idle_reg || (ends_reg && m_axis_tready);  // free && begins_reg, without that load
 
   always @(posedge clk) begin
     // An arriving beat and its header are written to free places, and kept only if the beat is
@@ -134,8 +138,10 @@ module agg_port_queue #(
       valid_reg <= leave;
       data_reg  <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : s_axis_tdata;
       last_reg  <= last;
-      if (begins_reg) {payload_reg, user_reg} <= stored_reg ? staged_header_reg : header_arrives;
+      idle_reg  <= !leave && begins_reg;
+      ends_reg  <= leave && last;
     end
+    if (opens) {payload_reg, user_reg} <= stored_reg ? staged_header_reg : header_arrives;
     if (leave) begins_reg <= last;
 
     if (rst) begin
@@ -150,6 +156,8 @@ module agg_port_queue #(
       header_rd_reg     <= {PACKET_BITS{1'b0}};
       opens_reg         <= 1'b1;
       begins_reg        <= 1'b1;
+      idle_reg          <= 1'b1;
+      ends_reg          <= 1'b0;
       valid_reg         <= 1'b0;
     end
   end
@@ -339,6 +347,7 @@ module agg_port_queue #(
       assert (arrived < BEATS && rest_reg == BEATS - 1 - arrived && opens_reg == (arrived == 0));
       assert (due != 0 || arrived == 0);
       if (behind == 0) assert (begins_reg == opens_reg);
+      assert (idle_reg == (begins_reg && !valid_reg) && ends_reg == (begins_reg && valid_reg));
       if (behind == 0 && !opens_reg)
         assert (arriving_header == {payload_reg, user_reg} && payload_reg);
       if (!begins_reg) assert (payload_reg);
