@@ -75,6 +75,10 @@ module agg_port_queue #(
   reg [BEAT_BITS:0] staged_reg;  // a block RAM is slow: nothing is between it and this register
   reg staged_valid_reg;
   reg stored_reg;  // waiting_reg || fetched_valid_reg || staged_valid_reg
+  // Clock enables take these, which have little load: valid_reg && staged_valid_reg, the same with
+  // fetched_valid_reg
+  reg full_reg;
+  reg stuck_reg;
 
   reg valid_reg;
   reg last_reg;
@@ -84,8 +88,8 @@ module agg_port_queue #(
 
   wire free = !valid_reg || m_axis_tready;
   wire push = s_axis_tvalid && (stored_reg || !free);
-  wire stage = !staged_valid_reg || free;
-  wire fetch = waiting_reg && (!fetched_valid_reg || stage);
+  wire stage = !full_reg || m_axis_tready;
+  wire fetch = waiting_reg && (!stuck_reg || m_axis_tready);
   // Without stored beats, an arriving one leaves at once.
   wire leave = free && (staged_valid_reg || (s_axis_tvalid && !stored_reg));
   wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : s_axis_tlast;
@@ -131,6 +135,14 @@ module agg_port_queue #(
       if (fetched_valid_reg && fetched_begins) header_rd_reg <= header_rd_reg + 1'b1;
     end
     stored_reg <= push || waiting_reg || fetched_valid_reg || (staged_valid_reg && !free);
+    if (free) begin
+      full_reg  <= staged_valid_reg && fetched_valid_reg;
+      stuck_reg <= staged_valid_reg && fetched_valid_reg && waiting_reg;
+    end else begin
+      full_reg <= staged_valid_reg || fetched_valid_reg;
+      stuck_reg <= staged_valid_reg ? fetched_valid_reg || waiting_reg :
+          fetched_valid_reg && waiting_reg;
+    end
 
     // What is loaded without leaving is not valid: stored_reg serves as well as staged_valid_reg,
     // which has half the load then.
@@ -152,6 +164,8 @@ module agg_port_queue #(
       fetched_valid_reg <= 1'b0;
       staged_valid_reg  <= 1'b0;
       stored_reg        <= 1'b0;
+      full_reg          <= 1'b0;
+      stuck_reg         <= 1'b0;
       header_wr_reg     <= {PACKET_BITS{1'b0}};
       header_rd_reg     <= {PACKET_BITS{1'b0}};
       opens_reg         <= 1'b1;
@@ -338,6 +352,8 @@ module agg_port_queue #(
       if (s_axis_tvalid && fetch) assert (wr_reg != rd_reg);
       if (!fetched_valid_reg) assert (in_memory <= 1);
       assert (stored_reg == (behind != 0));
+      assert (full_reg == (valid_reg && staged_valid_reg));
+      assert (stuck_reg == (full_reg && fetched_valid_reg));
       assert (present <= (1 << DEPTH_BITS) + 1 && in_memory <= present);
       assert (behind + announced + room_reg + spare_reg + left_reg == 1 << DEPTH_BITS);
       assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] && waiting_reg == (in_memory != 0));
