@@ -18,7 +18,7 @@ func (b *coreBuilder) owed() {
 		{"receivers", b.Workers, "destination ports"},
 		{"replay", 1, ""},
 	}
-	b.wires("pick_", result)
+	b.wires("pick_", append(result[:1:1], result[3:]...)) // the others are declared with the reader
 	within := func(slot string) string { return slot }
 	pick, ready := "pick_", "pick_ready"
 	if b.Jobs == 1 {

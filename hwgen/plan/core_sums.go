@@ -23,8 +23,8 @@ func (b *coreBuilder) reader() {
 	m.Wire("beat_gen", 1, "its slot's generation")
 	m.Wire("beat_job", b.jobBits, "")
 	m.Wire("beat_chunk_end", 1, "the beat is its chunk's last")
-	m.Comment("Results on their way out: their slots do not begin")
-	for _, step := range []string{"label", "prep", "send"} {
+	m.Comment("The pick, and results on their way out: their slots do not begin")
+	for _, step := range []string{"pick", "label", "prep", "send"} {
 		m.Wire(step+"_valid", 1, "")
 		m.Wire(step+"_slot", b.slotBits, "")
 	}
@@ -49,7 +49,7 @@ func (b *coreBuilder) reader() {
 	b.params(i, "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("READ_LATENCY", fmt.Sprint(readLatency)).
 		Connect("complete_slot", "e_slot").Connect("complete_job", "e_job").
-		Connect("label_slot", "choice_slot").Connect("pick_valid", "label_valid").Connect("pick_slot", "label_slot").
+		Connect("label_slot", "choice_slot").Connect("picked_valid", "label_valid").Connect("picked_slot", "label_slot").
 		Connect("begun_job", begunJob).Connect("beat_last", "beat_chunk_end").
 		Connect("stop", stop).
 		Connect("again_valid", valid).

@@ -40,8 +40,12 @@ module agg_cache #(
   reg [WIDTH-1:0] fetched_reg;
 
   // The memory lacks the fetched word: the word comes now (now), or came one cycle before the fetch
-  // or during a hold, and came_reg has it (near).
-  reg now_reg, near_reg;
+  // or during a hold, and came_reg has it (near). The addresses of the former are compared in the
+  // first cycle, the fetch.
+  reg now_reg;
+  reg first_reg, kept_reg, was_reg;
+  reg [ADDR_BITS-1:0] was_addr_reg, rd_addr_reg;
+  wire near = first_reg ? was_reg && was_addr_reg == rd_addr_reg : kept_reg;
   reg [WIDTH-1:0] came_reg;
 
   // The output: the memory's word, or the forwarded one, which may be blank
@@ -55,13 +59,17 @@ module agg_cache #(
     wr_addr_reg <= wr_addr;
 
     if (now_reg || !hold) came_reg <= wr_data;
-    now_reg  <= !hold && wr_en && wr_addr == rd_addr;
-    near_reg <= hold ? now_reg || near_reg : wr_reg && wr_addr_reg == rd_addr;
+    now_reg      <= !hold && wr_en && wr_addr == rd_addr;
+    first_reg    <= !hold;
+    kept_reg     <= now_reg || near;
+    was_reg      <= wr_reg;
+    was_addr_reg <= wr_addr_reg;
+    rd_addr_reg  <= rd_addr;
 
     if (shift) begin
       stored_reg    <= fetched_reg;
       forwarded_reg <= blank ? {WIDTH{1'b0}} : now_reg ? wr_data : came_reg;
-      forwards_reg  <= now_reg || near_reg || blank;
+      forwards_reg  <= now_reg || near || blank;
     end
   end
 
@@ -109,15 +117,15 @@ module agg_cache #(
     if (started) assert (came_was == (wr_reg && wr_addr_reg == watched));
     if (asked && !fetches) begin
       assert (now_reg == came_was);
-      if (knows) assert (now_reg || due_now == (near_reg ? came_reg : fetched_reg));
+      if (knows) assert (now_reg || due_now == (near ? came_reg : fetched_reg));
     end
-    if (fetches) assert (!now_reg && due == (near_reg ? came_reg : fetched_reg));
+    if (fetches) assert (!now_reg && due == (near ? came_reg : fetched_reg));
     if (shows) assert (data == shown);
     if (zero) assert (data == 0);
 
     cover (shows && forwards_reg && shown != 0);
     cover (shows && !forwards_reg && shown != 0);
-    cover (fetches && near_reg && shift);
+    cover (fetches && near && shift);
   end
 `endif
 

@@ -435,6 +435,8 @@ module agg_egress #(
   reg [2*SLOT_BITS-1:0] began_slot;
   reg label_was, prep_was, send_was;
   reg [SLOT_BITS-1:0] label_slot_was, prep_slot_was, send_slot_was;
+  reg picked_was;
+  reg [SLOT_BITS-1:0] pick_slot_was;
   reg label_lost, prep_lost, send_lost;
   wire pick_lost = (begun && begun_slot == pick_slot) ||
       (began[0] && began_slot[0+:SLOT_BITS] == pick_slot);
@@ -492,6 +494,8 @@ module agg_egress #(
     prep_was <= prep_valid;
     send_was <= send_valid;
     label_slot_was <= label_slot;
+    picked_was <= pick_valid;
+    pick_slot_was <= pick_slot;
     prep_slot_was <= prep_slot;
     send_slot_was <= send_slot;
     label_lost <= pick_valid ? pick_lost : label_lost || (begun && begun_slot == label_slot);
@@ -620,6 +624,17 @@ module agg_egress #(
       assert (!(asked_was && asked_status_was) && !(asked_was && decide));
       if (pick_valid) assert (!label_valid || prepares);
       if (status_valid) assert (!status_reg);
+
+      // agg_reader: a slot that is named here was named in the cycle before, or picked.
+      if (label_valid)
+        assert ((picked_was && label_slot == pick_slot_was) ||
+            (label_was && label_slot == label_slot_was));
+      if (prep_valid)
+        assert ((label_was && prep_slot == label_slot_was) ||
+            (prep_was && prep_slot == prep_slot_was));
+      if (send_valid)
+        assert ((prep_was && send_slot == prep_slot_was) ||
+            (send_was && send_slot == send_slot_was));
 
       // A slot does not begin from the decision to the last read. Otherwise its pick is cancelled.
       if (label_valid && !step_reg[0]) assert (!label_lost);

@@ -136,20 +136,22 @@ module agg_owed #(
 
   reg [SLOT_BITS:0] fresh_count_reg;  // queued
   reg fresh_none_reg;
-  wire head_valid;
-  wire [SLOT_BITS-1:0] head;
+  wire head_valid, unused_after;
+  wire [SLOT_BITS-1:0] head, unused_after_slot;
   reg push_reg, pop_reg;
 
   agg_slot_fifo #(
       .SLOT_BITS(SLOT_BITS)
   ) u_fresh (
-      .clk       (clk),
-      .clear     (rst || flush),
-      .push      (push_reg),
-      .push_slot (end_slot_reg),
-      .head_valid(head_valid),
-      .head_slot (head),
-      .pop       (pop_reg)
+      .clk        (clk),
+      .clear      (rst || flush),
+      .push       (push_reg),
+      .push_slot  (end_slot_reg),
+      .head_valid (head_valid),
+      .head_slot  (head),
+      .after_valid(unused_after),
+      .after_slot (unused_after_slot),
+      .pop        (pop_reg)
   );
 
   always @(posedge clk) begin

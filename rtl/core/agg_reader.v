@@ -2,19 +2,21 @@
 // without a bubble. Jobs with a complete slot take turns; a job's slots are read in the order of
 // their completion.
 //
-// A slot waits at its first beat while its cache entry is picked, prepared or sent; other jobs
-// proceed, one cycle later. A sum that cannot decide a beat in one pass requests it *again*: such
-// a read replaces a new beat and is marked as a further pass. With many of these pending, the sum
-// stops new beats (stop). stalled: in the cycle before, one of the two kept a new beat from being
-// read. When a job ends (its bit of flush), the slot being read is completed, and its queued slots
-// are dropped; drained means that no slot of the job is under way. It falls in the cycle after
-// begun.
+// A slot waits at its first beat while its cache entry is labelled, prepared or sent, and one cycle
+// longer (two with several jobs); other jobs proceed, one cycle later. A sum that cannot decide a
+// beat in one pass requests it *again*: such a read replaces a new beat and is marked as a further
+// pass. With many of these pending, the sum stops new beats (stop). stalled: in the cycle before,
+// one of the two kept a new beat from being read. When a job ends (its bit of flush), the slot
+// being read is completed, and its queued slots are dropped; drained means that no slot of the job
+// is under way. It falls in the cycle after begun.
 //
 // Cycles: a slot completed in cycle 0 is at the head of its job's queue in cycle 1, in which its
 // first beat is chosen (label_slot). Then begun is high in cycle 2, and the beat is read (rd_en).
 // It is at the memories' outputs (beat_valid and its tags) in cycle 1 + READ_LATENCY. One beat
-// follows another every cycle, and so do the slots of two jobs; two slots of one job with one beat
-// each may follow at two cycles. beat_last has no meaning in a further pass.
+// follows another every cycle, also from one slot to the next, but slots begin in every second
+// cycle at most. So the next slot is ready in registers: whose turn it is and whether its cache
+// entry is on its way out are known one cycle before it begins. beat_last has no meaning in a
+// further pass.
 //
 // Not done here: backpressure; the lanes and the cache take a beat every cycle.
 
@@ -41,9 +43,12 @@ module agg_reader #(
     input wire                 reduced,        // a slot's last beat was summed
     input wire [ JOB_BITS-1:0] reduced_job,
 
-    // Cache entries on their way out
+    // Cache entries on their way out: an entry is picked, and then in one of the other three places
+    // in every cycle until it has left
     input wire                 pick_valid,
     input wire [SLOT_BITS-1:0] pick_slot,
+    input wire                 picked_valid,
+    input wire [SLOT_BITS-1:0] picked_slot,
     input wire                 prep_valid,
     input wire [SLOT_BITS-1:0] prep_slot,
     input wire                 send_valid,
@@ -78,49 +83,86 @@ module agg_reader #(
     output wire stalled
 );
 
+  localparam [INDEX_BITS-1:0] NONE = 0;
+  localparam [INDEX_BITS-1:0] ONE = 1;
+
   // -- Complete slots, by job ---------------------------------------------------------------------
 
   wire [JOBS-1:0] queued;  // the job has a complete slot
   wire [SLOT_BITS*JOBS-1:0] heads;
-  wire [JOBS-1:0] pops;
-  wire [JOBS-1:0] leaves;  // the slot's cache entry is on its way out
-  reg [JOBS-1:0] left_reg;  // so it was in the cycle before
+  wire [JOBS-1:0] afters_valid;
+  wire [SLOT_BITS*JOBS-1:0] afters;  // the slots after these
+  reg [JOBS-1:0] pops_reg;  // the job whose slot was begun in the cycle before
+
+  // All slots that may be at the head of a queue in the next cycle, and whether their cache entries
+  // are on their way out
+  localparam integer SLOTS = 2 * JOBS + 1;
+  wire [SLOT_BITS*SLOTS-1:0] slots = {complete_slot, afters, heads};
+  wire [SLOTS-1:0] leaves;
+
+  // The job has a complete slot, whose cache entry was not on its way out in the cycle before. Then
+  // the slot was at the head already (stay), after another, or pushed: three registers, because the
+  // comparisons are long enough.
+  wire [JOBS-1:0] queued_next, stays, pushes;
+  reg [JOBS-1:0] stay_free_reg, after_free_reg, push_free_reg;
+  wire [JOBS-1:0] free = stay_free_reg | after_free_reg | push_free_reg;
 
   genvar g;
   generate
+    for (g = 0; g < SLOTS; g = g + 1) begin : g_slot
+      wire [SLOT_BITS-1:0] slot = slots[SLOT_BITS*g+:SLOT_BITS];
+
+      assign leaves[g] = (pick_valid && pick_slot == slot) ||
+          (picked_valid && picked_slot == slot) || (prep_valid && prep_slot == slot) ||
+          (send_valid && send_slot == slot);
+    end
+
     for (g = 0; g < JOBS; g = g + 1) begin : g_job
       localparam [JOB_BITS-1:0] JOB = g;
 
-      wire [SLOT_BITS-1:0] head = heads[SLOT_BITS*g+:SLOT_BITS];
+      assign pushes[g] = complete && complete_job == JOB;
+      assign stays[g]  = queued[g] && !pops_reg[g];
 
       agg_slot_fifo #(
           .SLOT_BITS(SLOT_BITS)
       ) u_complete (
-          .clk       (clk),
-          .clear     (rst || flush[g]),
-          .push      (complete && complete_job == JOB),
-          .push_slot (complete_slot),
-          .head_valid(queued[g]),
-          .head_slot (heads[SLOT_BITS*g+:SLOT_BITS]),
-          .pop       (pops[g])
+          .clk        (clk),
+          .clear      (rst || flush[g]),
+          .push       (pushes[g]),
+          .push_slot  (complete_slot),
+          .head_valid (queued[g]),
+          .head_slot  (heads[SLOT_BITS*g+:SLOT_BITS]),
+          .after_valid(afters_valid[g]),
+          .after_slot (afters[SLOT_BITS*g+:SLOT_BITS]),
+          .pop        (pops_reg[g])
       );
-
-      assign leaves[g] = (pick_valid && pick_slot == head) || (prep_valid && prep_slot == head) ||
-          (send_valid && send_slot == head);
     end
   endgenerate
 
+  assign queued_next = (stays | afters_valid | pushes) & ~flush;
+
+  always @(posedge clk) begin
+    stay_free_reg  <= stays & ~flush & ~leaves[0+:JOBS];
+    after_free_reg <= ~stays & afters_valid & ~flush & ~leaves[JOBS+:JOBS];
+    push_free_reg  <= ~stays & ~afters_valid & pushes & ~flush & ~{JOBS{leaves[2*JOBS]}};
+    if (rst) begin
+      stay_free_reg  <= {JOBS{1'b0}};
+      after_free_reg <= {JOBS{1'b0}};
+      push_free_reg  <= {JOBS{1'b0}};
+    end
+  end
+
   // -- Job arbitration ----------------------------------------------------------------------------
 
-  // A job whose slot had to wait in the cycle before is passed over, unless it is the only one: the
-  // comparison of slots is not on the path to the choice.
-  wire [JOBS-1:0] passed = JOBS == 1 ? {JOBS{1'b0}} : left_reg;
+  // Whose turn it is in the next cycle. A job whose slot has to wait is passed over one cycle
+  // later, unless it is the only one: the comparison of slots is not on the path to the choice.
+  wire [JOBS-1:0] passed = JOBS == 1 ? {JOBS{1'b0}} : queued & ~free;
 
   reg  [JOBS-1:0] above_reg;  // jobs above the one whose slot was begun last
-  wire [JOBS-1:0] can = queued & ~flush & ~passed;
+  wire [JOBS-1:0] can = queued_next & ~passed;
   wire [JOBS-1:0] ahead = can & above_reg;
   reg [JOBS-1:0] first_ahead, first;  // the lowest of these jobs
-  wire [JOBS-1:0] turns = |ahead ? first_ahead : first;
+  reg [JOBS-1:0] turns_reg;  // the job whose turn it is, if it has a complete slot
   integer p;
 
   always @* begin
@@ -130,7 +172,20 @@ module agg_reader #(
     end
   end
 
-  // The fields of the job whose turn it is, and the jobs above it
+  // Of each job's chunks, by the length in the cycle before: they have one beat, or two.
+  reg [JOBS-1:0] one_reg, two_reg;
+  integer l;
+
+  always @(posedge clk) begin
+    turns_reg <= |ahead ? first_ahead : first;
+    for (l = 0; l < JOBS; l = l + 1) begin
+      one_reg[l] <= job_last[INDEX_BITS*l+:INDEX_BITS] == NONE;
+      two_reg[l] <= job_last[INDEX_BITS*l+:INDEX_BITS] == ONE;
+    end
+    if (rst) turns_reg <= {JOBS{1'b0}};
+  end
+
+  // The fields of that job, and the jobs above it
   reg [JOB_BITS-1:0] turn;
   reg [SLOT_BITS-1:0] turn_slot;
   reg [INDEX_BITS-1:0] turn_last;
@@ -143,49 +198,53 @@ module agg_reader #(
     turn_last = {INDEX_BITS{1'b0}};
     above[0] = 1'b0;
     for (j = 0; j < JOBS; j = j + 1) begin
-      if (turns[j]) begin
+      if (JOBS == 1 || turns_reg[j]) begin
         turn = turn | j[JOB_BITS-1:0];
         turn_slot = turn_slot | heads[SLOT_BITS*j+:SLOT_BITS];
         turn_last = turn_last | job_last[INDEX_BITS*j+:INDEX_BITS];
       end
-      if (j != 0) above[j] = above[j-1] || turns[j-1];
+      if (j != 0) above[j] = above[j-1] || turns_reg[j-1];
     end
   end
 
   // -- Choice of a beat ---------------------------------------------------------------------------
-
-  localparam [INDEX_BITS-1:0] NONE = 0;
-  localparam [INDEX_BITS-1:0] ONE = 1;
 
   reg begins_reg;  // the next new beat is a slot's first
   reg [SLOT_BITS-1:0] slot_reg;  // the slot being read
   reg [JOB_BITS-1:0] job_reg;  // its job
   reg [INDEX_BITS-1:0] next_reg;  // its next beat
   reg [INDEX_BITS-1:0] rest_reg;  // beats after that
+  reg ends_reg;  // there are none
+  reg begun_reg;  // a slot began in the cycle before
 
-  wire ready = !begins_reg || (|can && (turns & leaves) == {JOBS{1'b0}});
-  wire reads = ready && !again_valid && !stop;
+  wire takes_new = !again_valid && !stop;
+  wire can_begin = |(free & ~flush & (JOBS == 1 ? {JOBS{1'b1}} : turns_reg)) && !begun_reg;
+  wire ready = !begins_reg || can_begin;
+  wire reads = ready && takes_new;
+  wire last = begins_reg ? |(turns_reg & one_reg) : ends_reg;
   wire [INDEX_BITS-1:0] rest = begins_reg ? turn_last : rest_reg;
-  wire last = rest == NONE;
 
   assign label_slot = again_valid ? again_slot : begins_reg ? turn_slot : slot_reg;
-  assign pops = reads && begins_reg ? turns : {JOBS{1'b0}};
 
-  reg rd_en_reg, pass_reg, last_reg, begun_reg, stalled_reg;
+  reg rd_en_reg, pass_reg, last_reg, stalled_reg;
   reg [ SLOT_BITS-1:0] rd_slot_reg;
   reg [INDEX_BITS-1:0] rd_beat_reg;
 
   always @(posedge clk) begin
-    left_reg <= queued & leaves;
     if (reads) begin
       begins_reg <= last;
       next_reg   <= last ? NONE : next_reg + ONE;
-      rest_reg   <= rest - ONE;
-      if (begins_reg) begin
-        slot_reg  <= turn_slot;
-        job_reg   <= turn;
-        above_reg <= above;
-      end
+    end
+    if (reads && begins_reg) above_reg <= above;
+
+    // Until a slot begins, these are of the one whose turn it is.
+    if (begins_reg) begin
+      slot_reg <= turn_slot;
+      job_reg  <= turn;
+    end
+    if (begins_reg || takes_new) begin
+      rest_reg <= rest - ONE;
+      ends_reg <= begins_reg ? |(turns_reg & two_reg) : rest_reg == ONE;
     end
     rd_en_reg   <= reads || again_valid;
     rd_slot_reg <= label_slot;
@@ -193,6 +252,7 @@ module agg_reader #(
     pass_reg    <= again_valid;
     last_reg    <= last;
     begun_reg   <= reads && begins_reg;
+    pops_reg    <= reads && begins_reg ? (JOBS == 1 ? {JOBS{1'b1}} : turns_reg) : {JOBS{1'b0}};
     stalled_reg <= ready && !reads;
     if (rst) begin
       begins_reg  <= 1'b1;
@@ -200,6 +260,7 @@ module agg_reader #(
       above_reg   <= {JOBS{1'b0}};
       rd_en_reg   <= 1'b0;
       begun_reg   <= 1'b0;
+      pops_reg    <= {JOBS{1'b0}};
       stalled_reg <= 1'b0;
     end
   end
@@ -237,7 +298,7 @@ module agg_reader #(
 
   always @* begin
     for (k = 0; k < JOBS; k = k + 1) begin
-      more[k] = begun_reg && job_reg == k[JOB_BITS-1:0];
+      more[k] = pops_reg[k];
       less[k] = reduced && reduced_job == k[JOB_BITS-1:0];
     end
   end
@@ -275,9 +336,18 @@ module agg_reader #(
   reg [JOB_BITS-1:0] its_job;
   reg [INDEX_BITS*JOBS-1:0] last_was;
   reg [31:0] on_way;
-  reg [JOBS-1:0] head_was, left;
-  reg [SLOT_BITS*JOBS-1:0] slots_were;
-  reg read_was, pass_was, new_was, begun_was, kept_was;
+  reg [JOBS-1:0] stays_were, afters_were, pushes_were, ended_were;
+  reg [SLOT_BITS*JOBS-1:0] slots_were, after_slots_were;
+  reg [SLOT_BITS-1:0] push_was;
+  wire [3:0] out_valid = {send_valid, prep_valid, picked_valid, pick_valid};
+  wire [SLOT_BITS*4-1:0] out_slots = {send_slot, prep_slot, picked_slot, pick_slot};
+  reg [3:0] outs_were, out_before;  // entries that were on their way out, also one cycle before
+  reg [SLOT_BITS*4-1:0] out_slots_were;
+  reg
+      out,
+      was_out;  // of the watched job's head: its entry is on its way out; it was, or was picked
+  reg passed_over;  // the watched job, because its slot waited
+  reg read_was, pass_was, new_was, begun_was, begun_before, kept_was;
   reg [SLOT_BITS-1:0] slot_was, begun_last;
   reg [INDEX_BITS-1:0] beat_was;
   reg [JOB_BITS-1:0] now_was;
@@ -293,11 +363,23 @@ module agg_reader #(
   wire [SLOT_BITS-1:0] turn_head = heads >> SLOT_BITS * turn;
   wire [INDEX_BITS-1:0] now_last = job_last >> INDEX_BITS * now;
   wire [SLOT_BITS-1:0] watched_head = heads >> SLOT_BITS * watched;
-  wire out = (pick_valid && pick_slot == watched_head) ||
-      (prep_valid && prep_slot == watched_head) || (send_valid && send_slot == watched_head);
-  wire may_begin = queued[watched] && !flush[watched] && !out && (JOBS == 1 || !left[watched]);
-  wire held_up = |(turns & leaves);  // the job whose turn it is has to wait
-  integer n;
+  wire may_begin = queued[watched] && !flush[watched] && !was_out && (JOBS == 1 || !passed_over);
+  wire held_up = |(turns_reg & ~(free & ~flush));  // the job whose turn it is has to wait
+  integer n, o, m;
+
+  always @* begin
+    out = 1'b0;
+    was_out = 1'b0;
+    for (o = 0; o < 4; o = o + 1) begin
+      if (o != 0 && out_valid[o] && out_slots[SLOT_BITS*o+:SLOT_BITS] == watched_head) out = 1'b1;
+      if (outs_were[o] && out_slots_were[SLOT_BITS*o+:SLOT_BITS] == watched_head) was_out = 1'b1;
+      out_before[o] = 1'b0;
+      for (m = 0; m < 4; m = m + 1)
+      if (outs_were[m] &&
+          out_slots_were[SLOT_BITS*m+:SLOT_BITS] == out_slots[SLOT_BITS*o+:SLOT_BITS])
+        out_before[o] = 1'b1;
+    end
+  end
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
@@ -309,14 +391,22 @@ module agg_reader #(
     on_way <= rst ? 0 :
         on_way + (begun && begun_job == watched) - (reduced && reduced_job == watched);
     last_was <= job_last;
-    for (n = 0; n < JOBS; n = n + 1) head_was[n] <= queued[n] && !pops[n] && !flush[n];
-    left[watched] <= queued[watched] && out;
+    stays_were <= queued & ~pops_reg;
+    afters_were <= afters_valid;
+    for (n = 0; n < JOBS; n = n + 1) pushes_were[n] <= complete && complete_job == n;
+    ended_were <= flush;
     slots_were <= heads;
+    after_slots_were <= afters;
+    push_was <= complete_slot;
+    outs_were <= out_valid;
+    out_slots_were <= out_slots;
+    passed_over <= queued[watched] && was_out;
 
     read_was <= reads || again_valid;
     new_was <= reads;
     begun_was <= new_slot;
-    kept_was <= (beat != 0 || (|can && !held_up)) && (stop || again_valid);
+    begun_before <= begun_was;
+    kept_was <= (beat != 0 || (|turns_reg && !held_up && !begun)) && (stop || again_valid);
     slot_was <= label_slot;
     beat_was <= again_valid ? again_beat : beat;
     pass_was <= again_valid;
@@ -336,16 +426,23 @@ module agg_reader #(
 
   always @* begin
     if (was_reset) begin
-      // agg_slot_fifo keeps its head until a pop or a clear.
-      for (n = 0; n < JOBS; n = n + 1)
-      assume (!running_was || !head_was[n] || (queued[n] &&
-            heads[SLOT_BITS*n+:SLOT_BITS] == slots_were[SLOT_BITS*n+:SLOT_BITS]));
-      // agg_jobs changes a job's chunk length only while the job has no slots under way. agg_writer
+      // agg_slot_fifo: the head is the one before, or the one after that, or the one pushed.
+      for (n = 0; n < JOBS; n = n + 1) begin
+        assume (!running_was || queued[n] ==
+            (!ended_were[n] && (stays_were[n] || afters_were[n] || pushes_were[n])));
+        assume (!running_was || !queued[n] || heads[SLOT_BITS*n+:SLOT_BITS] ==
+            (stays_were[n] ? slots_were[SLOT_BITS*n+:SLOT_BITS] :
+            afters_were[n] ? after_slots_were[SLOT_BITS*n+:SLOT_BITS] : push_was));
+        assume (running_was || !queued[n]);
+      end
+      // agg_egress: an entry on its way out was so in the cycle before, or was picked then.
+      `PROMISED(!running_was || (out_valid[3:1] & ~out_before[3:1]) == 0);
+      // agg_jobs changes a job's chunk length only while the job has no slots here. agg_writer
       // pulses reduced once for each slot of which a beat was read, after begun. There are no more
       // slots than SLOTS.
       for (n = 0; n < JOBS; n = n + 1)
       `PROMISED(
-          (beat == 0 || its_job != n) ||
+          (!queued[n] && (beat == 0 || its_job != n)) ||
             job_last[INDEX_BITS*n+:INDEX_BITS] == last_was[INDEX_BITS*n+:INDEX_BITS]);
       `PROMISED(!(reduced && reduced_job == watched) || on_way != 0);
       `PROMISED(!(begun && begun_job == watched) || on_way < 1 << SLOT_BITS);
@@ -354,25 +451,28 @@ module agg_reader #(
 
       assert (next_reg == beat && begins_reg == (beat == 0) && beat <= now_last);
       if (beat != 0) assert (job_reg == its_job && slot_reg == begun_last);
-      if (beat != 0) assert (rest_reg == now_last - beat);
+      if (beat != 0) assert (rest_reg == now_last - beat && ends_reg == (rest_reg == 0));
       if (reads)
         assert (label_slot == (beat == 0 ? turn_head : begun_last) && !stop && !again_valid);
       if (new_slot) assert (queued[now] && !flush[now]);
-      assert (pops[watched] == (new_slot && now == watched));
+      assert (pops_reg[watched] == (begun && begun_job == watched));
+      assert (!pops_reg[watched] || queued[watched]);
       if (again_valid) assert (label_slot == again_slot);
 
       // Only a slot's first beat waits: for its cache entry, for its job's end, and for its job's
       // turn.
       if (new_slot && now == watched) assert (queued[watched] && !flush[watched] && !out);
+      if (new_slot) assert (!begun);
       if (beat != 0 && !again_valid && !stop) assert (reads);
-      if (beat == 0 && may_begin && !again_valid && !stop) assert (new_slot || held_up);
-      if (running_was) assert (left_reg[watched] == left[watched]);
-      if (JOBS != 1 && running_was && turns[watched]) assert (!left[watched]);
+      if (beat == 0 && may_begin && !again_valid && !stop && !begun) assert (new_slot || held_up);
+      assert (free[watched] == (queued[watched] && !was_out));
+      if (running_was && turns_reg[watched])
+        assert (queued[watched] && (JOBS == 1 || !passed_over));
 
       // While a job has a slot that may begin, no other job begins two.
       if (waits && may_begin && new_slot) assert (!in_front[now]);
       assert ((below & (below + 1'b1)) == 0);
-      assert ((turns & (turns - 1'b1)) == 0 && (turns == 0 || turns[turn]));
+      assert ((turns_reg & (turns_reg - 1'b1)) == 0 && (turns_reg == 0 || turns_reg[turn]));
       for (n = 0; n < JOBS; n = n + 1) begin
         if (in_front[n] && n < watched) assert (above_reg[watched] && !above_reg[n]);
         if (in_front[n] && n > watched) assert (above_reg[watched] || !above_reg[n]);
@@ -398,7 +498,7 @@ module agg_reader #(
 
       cover (reads && flush[now] && beat == now_last && beat != 0);
       cover (new_slot && reduced && now_last == 0);
-      cover (new_slot && begun && begun_slot != label_slot && now_last != 0);
+      cover (new_slot && begun_before && now_last == 0 && beat_last);
       cover (waits && in_front != 0 && new_slot && now == watched);
       cover (beat == 0 && held_up && may_begin);
       cover (again_valid && stalled);

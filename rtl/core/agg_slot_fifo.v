@@ -3,9 +3,10 @@
 // The head and the two slots behind it, *next* and *third*, are registers; the others are in a
 // memory with a synchronous read. The memory's output feeds the third without any logic, because
 // block RAMs are slow. A push goes past the memory into the head or the next if nothing is before
-// it. A push in cycle 0 into an empty queue is at the head in cycle 1. After a pop in cycle 0, the
-// next slot is at the head in cycle 1 or 2. Not done here: a full flag, protection against a pop of
-// an empty queue.
+// it. Pops are not in consecutive cycles: so there is a head while any slot is queued. A push in
+// cycle 0 into an empty queue is at the head in cycle 1, and so is, after a pop in cycle 0, the
+// slot *after* the head: if there is none, the slot that is pushed in cycle 0. Not done here: a
+// full flag, protection against a pop of an empty queue.
 
 `default_nettype none
 
@@ -20,7 +21,9 @@ module agg_slot_fifo #(
 
     output wire                 head_valid,
     output wire [SLOT_BITS-1:0] head_slot,
-    input  wire                 pop
+    output wire                 after_valid,  // right unless there was a pop in the last cycle
+    output wire [SLOT_BITS-1:0] after_slot,
+    input  wire                 pop           // not in consecutive cycles
 );
 
   // A slot that is read in the cycle of its push is never used: it is not fresh.
@@ -39,19 +42,20 @@ module agg_slot_fifo #(
   wire skips = open && !next_valid_reg;  // the head takes the slot behind the next
   wire may_pass = push && empty;
   wire passes = may_pass && (third_valid_reg ? skips : next_open);  // past the memory
-  wire may_fill = third_valid_reg || may_pass;
+  wire after = next_valid_reg || third_valid_reg;  // nothing else is behind the head without these
 
   always @(posedge clk) begin
     slot_reg <= slots[rd_reg[SLOT_BITS-1:0]];
     if (push) slots[wr_reg[SLOT_BITS-1:0]] <= push_slot;
-    if (open) head_reg <= next_valid_reg ? next_reg : third_valid_reg ? third_reg : push_slot;
+    if (open) head_reg <= after ? after_slot : push_slot;
     if (next_open) next_reg <= third_valid_reg && !skips ? third_reg : push_slot;
     if (third_open) third_reg <= slot_reg;
     if (push && !passes) wr_reg <= wr_reg + 1'b1;
     if (moves) rd_reg <= rd_reg + 1'b1;
-    fresh_reg       <= !empty && !moves;
-    head_valid_reg  <= !open || next_valid_reg || may_fill;
-    next_valid_reg  <= !next_open || (skips ? third_valid_reg && may_pass : may_fill);
+    fresh_reg <= !empty && !moves;
+    head_valid_reg <= !open || after || push;
+    next_valid_reg  <= !next_open || (skips ? third_valid_reg && may_pass :
+        third_valid_reg || may_pass);
     third_valid_reg <= !third_open || fresh_reg;
     if (clear) begin
       wr_reg          <= {SLOT_BITS + 1{1'b0}};
@@ -63,8 +67,10 @@ module agg_slot_fifo #(
     end
   end
 
-  assign head_valid = head_valid_reg;
-  assign head_slot  = head_reg;
+  assign head_valid  = head_valid_reg;
+  assign head_slot   = head_reg;
+  assign after_valid = after;
+  assign after_slot  = next_valid_reg ? next_reg : third_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -84,12 +90,11 @@ module agg_slot_fifo #(
   wire [SLOT_BITS:0] first = head_valid + next_valid_reg + third_valid_reg;  // slots in registers
   wire [SLOT_BITS:0] behind = waiting - first;
   wire [SLOT_BITS-1:0] watched_at = rd_reg + (watched - popped) - first;
-  reg alone_was;  // a push into an empty queue in the last cycle
   reg clash_was;  // the memory's output was read in the cycle of its write
-  reg used;  // a push or a pop in the last cycle
-  reg apart;  // not in consecutive cycles since the queue was emptied
-  reg stays = 1'b0;
-  reg [SLOT_BITS-1:0] head_was;
+  reg popped_was;  // a pop in the last cycle
+  reg runs = 1'b0;  // not cleared in the last cycle
+  reg stayed, after_was, pushed_was;  // the head, without a pop; the slot after it; a push
+  reg [SLOT_BITS-1:0] head_was, after_slot_was, push_slot_was;
   integer i, j;
 
   always @(posedge clk) begin
@@ -99,11 +104,14 @@ module agg_slot_fifo #(
     pushed <= pushed + push;
     popped <= popped + pop;
     clash_was <= push && wr_reg[SLOT_BITS-1:0] == rd_reg[SLOT_BITS-1:0];
-    used <= !clear && (push || pop);
-    apart <= clear || (apart && !(used && (push || pop)));
-    alone_was <= push && !clear && waiting == pop;
-    stays <= cleared && !clear && head_valid && !pop;
+    popped_was <= !clear && pop;
+    runs <= cleared && !clear;
+    stayed <= head_valid && !pop;
+    after_was <= after_valid;
+    pushed_was <= push;
     head_was <= head_slot;
+    after_slot_was <= after_slot;
+    push_slot_was <= push_slot;
     if (clear) begin
       cleared <= 1'b1;
       pushed  <= 0;
@@ -116,9 +124,11 @@ module agg_slot_fifo #(
     queued_count = 0;
     for (i = 0; i < 1 << SLOT_BITS; i = i + 1) queued_count = queued_count + queued[i];
     if (cleared) begin
-      // The queue's user pushes no slot twice, and pops only what is there.
+      // The queue's user pushes no slot twice, and pops only what is there, not in
+      // consecutive cycles.
       `PROMISED(!push || clear || !queued[push_slot] || (pop && head_slot == push_slot));
       `PROMISED(!pop || head_valid);
+      `PROMISED(!pop || !popped_was);
 
       // Behind the third, slots are in the memory in their order.
       assert (wr_reg - rd_reg == behind);
@@ -130,7 +140,6 @@ module agg_slot_fifo #(
       assert (!(head_valid && next_valid_reg) || head_slot != next_reg);
       assert (!(head_valid && third_valid_reg) || head_slot != third_reg);
       assert (!(next_valid_reg && third_valid_reg) || next_reg != third_reg);
-      assert (!stays || (head_valid && head_slot == head_was));
       if (watched_waits && watched == popped && head_valid) assert (head_slot == put);
       if (watched_waits && watched - popped == head_valid && next_valid_reg)
         assert (next_reg == put);
@@ -138,14 +147,16 @@ module agg_slot_fifo #(
         assert (third_reg == put);
       if (watched_waits && watched - popped >= first) assert (slots[watched_at] == put);
 
-      // The head is missing for one cycle at most, and not after a push into an empty queue.
-      assert (head_valid || waiting == 0 || next_valid_reg || third_valid_reg);
+      // There is a head while any slot is queued. It is the one before, or the one after that, or
+      // the one that was pushed.
+      assert (head_valid == (waiting != 0));
       assert (next_valid_reg || third_valid_reg || empty || fresh_reg);
-      assert (!(alone_was && !head_valid));
-
-      // agg_owed: if it is not used in consecutive cycles, there is a head while any slot is queued.
-      if (apart) assert (head_valid == (waiting != 0));
-      if (apart && !used) assert (next_valid_reg == (waiting > 1));
+      if (!popped_was) assert (after_valid == (waiting > 1));
+      if (runs) begin
+        assert (head_valid == (stayed || after_was || pushed_was));
+        if (head_valid)
+          assert (head_slot == (stayed ? head_was : after_was ? after_slot_was : push_slot_was));
+      end
 
       // No slot is queued twice, so the queue never overflows.
       assert (waiting == queued_count);
@@ -163,9 +174,9 @@ module agg_slot_fifo #(
       end
 
       cover (&queued && push && pop);
-      cover (&queued && !head_valid);
+      cover (&queued && !after_valid);
+      cover (pop && skips && third_valid_reg && push);
       cover (queued == 0 && pushed[SLOT_BITS]);
-      cover (apart && queued == 0 && pushed[SLOT_BITS]);
     end
   end
 `endif

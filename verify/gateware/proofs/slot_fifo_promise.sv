@@ -14,14 +14,18 @@ module agg_slot_fifo #(
 
     output wire                 head_valid,
     output wire [SLOT_BITS-1:0] head_slot,
+    output wire                 after_valid,
+    output wire [SLOT_BITS-1:0] after_slot,
     input  wire                 pop
 );
 
-  (* anyseq *) reg any_valid;
-  (* anyseq *) reg [SLOT_BITS-1:0] any_slot;
+  (* anyseq *) reg any_valid, any_after;
+  (* anyseq *) reg [SLOT_BITS-1:0] any_slot, any_after_slot;
 
-  assign head_valid = any_valid;
-  assign head_slot  = any_slot;
+  assign head_valid  = any_valid;
+  assign head_slot   = any_slot;
+  assign after_valid = any_after;
+  assign after_slot  = any_after_slot;
 
 endmodule
 

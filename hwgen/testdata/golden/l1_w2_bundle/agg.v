@@ -702,7 +702,9 @@ module left_core (
   wire       beat_job;
   wire       beat_chunk_end;  // the beat is its chunk's last
 
-  // Results on their way out: their slots do not begin
+  // The pick, and results on their way out: their slots do not begin
+  wire       pick_valid;
+  wire [2:0] pick_slot;
   wire       label_valid;
   wire [2:0] label_slot;
   wire       prep_valid;
@@ -730,8 +732,10 @@ module left_core (
       .complete_job (e_job),
       .reduced      (reduced),
       .reduced_job  (reduced_job),
-      .pick_valid   (label_valid),
-      .pick_slot    (label_slot),
+      .pick_valid   (pick_valid),
+      .pick_slot    (pick_slot),
+      .picked_valid (label_valid),
+      .picked_slot  (label_slot),
       .prep_valid   (prep_valid),
       .prep_slot    (prep_slot),
       .send_valid   (send_valid),
@@ -934,8 +938,6 @@ module left_core (
   assign slow = |owe_nearly_full;
 
   wire       pick_ready;  // picks a result now
-  wire       pick_valid;  // the pick
-  wire [2:0] pick_slot;
   wire [1:0] pick_receivers;  // destination ports
   wire       pick_replay;
   wire       unused_pick_wants;

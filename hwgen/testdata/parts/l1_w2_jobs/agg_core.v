@@ -660,7 +660,9 @@ module agg_core (
   wire       beat_job;
   wire       beat_chunk_end;  // the beat is its chunk's last
 
-  // Results on their way out: their slots do not begin
+  // The pick, and results on their way out: their slots do not begin
+  wire       pick_valid;
+  wire [1:0] pick_slot;
   wire       label_valid;
   wire [1:0] label_slot;
   wire       prep_valid;
@@ -688,8 +690,10 @@ module agg_core (
       .complete_job (e_job),
       .reduced      (reduced),
       .reduced_job  (reduced_job),
-      .pick_valid   (label_valid),
-      .pick_slot    (label_slot),
+      .pick_valid   (pick_valid),
+      .pick_slot    (pick_slot),
+      .picked_valid (label_valid),
+      .picked_slot  (label_slot),
       .prep_valid   (prep_valid),
       .prep_slot    (prep_slot),
       .send_valid   (send_valid),
@@ -892,8 +896,6 @@ module agg_core (
   assign slow = |owe_nearly_full;
 
   wire       pick_ready;  // picks a result now
-  wire       pick_valid;  // the pick
-  wire [1:0] pick_slot;
   wire [1:0] pick_receivers;  // destination ports
   wire       pick_replay;
 
