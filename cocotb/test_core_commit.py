@@ -151,9 +151,8 @@ class Operation:
         if self.age in (3, 4):
             assert shows("read_slot", "read_other") == (self.slot, self.slot ^ job["window"])
             assert shows("read_window", "read_mask") == (job["window"], 2 * job["window"] - 1)
-            assert self.is_act or shows("read_vid") == (request["vid"],)
-        if self.age == 4:
             assert shows("read_first") == (job["first"],)
+            assert self.is_act or shows("read_vid") == (request["vid"],)
         if self.age == 5:
             assert shows("acts", "refused") == (self.is_act, not self.is_act and self.code != 0)
             kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)

@@ -236,9 +236,9 @@ module commit #(
       assert (read_slot == slot && read_other == (slot ^ window));
       assert (row_was == (base >> 1 | (slot & mask >> 1)));
       assert (read_window == window && read_mask == mask);
+      assert (read_first == first);
       if (is_packet) assert (read_vid == its_vid);
     end
-    if (at_c4) assert (read_first == first);
     if (at_c5) begin
       assert (acts == is_act);
       assert (data == (is_packet && good && is_data));
