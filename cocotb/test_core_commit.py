@@ -135,8 +135,9 @@ class Operation:
 
     def drive(self, dut):
         dut.valid.value, dut.act.value = int(not self.is_act), int(self.is_act)
-        dut.ports.value, dut.port.value, dut.request.value = 1 << self.port, self.port, pack_request(self.request)
-        dut.act_slot.value, dut.act_job.value = self.slot, self.number
+        dut.ports.value, dut.port.value = 1 << self.port, self.port
+        dut.request.value = 0 if self.is_act else pack_request(self.request)
+        dut.act_slot.value, dut.act_job.value = (self.slot, self.number) if self.is_act else (0, 0)
 
     def check(self, dut):
         """Checks the outputs of this cycle."""

@@ -418,9 +418,11 @@ async def every_request_has_its_turn(dut, busy):
         assert int(dut.out_act.value) == int(second == "act")
         if second == "act":
             assert (int(dut.out_slot.value), int(dut.out_job.value)) == data
+            assert int(dut.out_data.value) == 0
         elif second is not None:
             assert (int(dut.out_port.value), int(dut.out_ports.value)) == (second, 1 << second)
             assert int(dut.out_data.value) == data
+            assert (int(dut.out_slot.value), int(dut.out_job.value)) == (0, 0)
         # Cycle 1
         grant = int(dut.req_grant.value)
         (port,) = [p for p in range(ports) if grant >> p & 1] or [None]

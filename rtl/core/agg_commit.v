@@ -33,7 +33,8 @@ module agg_commit #(
     input wire clk,
     input wire rst,
 
-    // C2: at most one of valid and act is high
+    // C2: at most one of valid and act is high. The request is 0 with act, act_slot and act_job are 0
+    // with valid.
     input wire                 valid,     // a request
     input wire [    PORTS-1:0] ports,     // its port, one-hot
     input wire [PORT_BITS-1:0] port,
@@ -111,9 +112,8 @@ module agg_commit #(
   assign {its_length, its_vid, its_rank, its_epoch} = request[97:26];
   assign {its_format, its_number, its_ecn, its_kind, its_version} = request[25:0];
 
-  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} :
-      act ? act_job : its_number[JOB_BITS-1:0];
-  wire [SLOT_BITS-1:0] its_place = act ? act_slot : its_vid[SLOT_BITS-1:0];
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : act_job | its_number[JOB_BITS-1:0];
+  wire [SLOT_BITS-1:0] its_place = act_slot | its_vid[SLOT_BITS-1:0];
   wire [SLOT_BITS-1:0] window = job_window[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] mask = slot_mask[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] base = slot_base[SLOT_BITS*its_job+:SLOT_BITS];

@@ -214,6 +214,9 @@ module commit #(
   always @* begin
     assume (!valid || (port < PORTS && ports == 1 << port));  // the request's port
     assume (!(valid && act));
+    // agg_arbiter: the fields of the other kind are 0.
+    assume (!act || request == 0);
+    assume (!valid || (act_slot == 0 && act_job == 0));
     assume (!(in_c3 && (valid || act)));  // agg_arbiter: every second cycle at most
     // agg_jobs: the configuration stays.
     assume (!(in_c3 || in_c4 || in_c5 || in_c6) || config_now == config_was);
