@@ -90,15 +90,15 @@ module agg_owed #(
   // Notes move up when note 0 leaves. A new one takes the first free place.
   wire [NOTES-1:0] stay = takes_note ? note_valid_reg >> 1 : note_valid_reg;
   wire [NOTES-1:0] adds = owe ? ~stay & {stay[NOTES-2:0], 1'b1} : {NOTES{1'b0}};
-  reg  [NOTES-1:0] voids;
+  reg  [NOTES-1:0] voids;  // of the places that are taken
   integer m, n;
 
   always @* begin
     for (n = 0; n < NOTES; n = n + 1)
-    voids[n] = note_void_reg[n] ||
+    voids[n] = note_valid_reg[n] && (note_void_reg[n] ||
           (turn_over && slot == note_slot_reg[SLOT_BITS*n+:SLOT_BITS]) ||
           (pick_reg && end_slot_reg == note_slot_reg[SLOT_BITS*n+:SLOT_BITS] &&
-           |(receivers_reg & note_port_reg[PORTS*n+:PORTS]));
+           |(receivers_reg & note_port_reg[PORTS*n+:PORTS])));
   end
 
   always @(posedge clk) begin
@@ -120,7 +120,7 @@ module agg_owed #(
       end
     end
     note_valid_reg  <= stay | adds;
-    note_void_reg   <= (takes_note ? voids >> 1 : voids) & ~adds;
+    note_void_reg   <= takes_note ? voids >> 1 : voids;
     nearly_full_reg <= note_valid_reg[2];
 
     if (rst || flush) begin
