@@ -10,8 +10,9 @@
 // Cycles of an operation: it is picked in cycle 0. In cycle 1, req_grant or act_grant is high
 // for that cycle, and the request's data, or the slot to act on, is read. In cycle 2 it is at
 // the outputs, for that cycle only; the next stage takes it at once. out_data is 0 for an action,
-// and out_slot and out_job are 0 for a request. Its events are in cycle EVENTS. idle: hold was high in the cycle before, and no operation is in cycle 0 to EVENTS.
-// unjudged: in the cycle before, a request was waiting or an operation was under way.
+// and out_slot and out_job are 0 for a request. Its events are in cycle EVENTS. idle: hold was
+// high in the cycle before, and no operation is in cycle 0 to EVENTS. unjudged: in the cycle
+// before, a request was waiting or an operation was under way.
 
 `default_nettype none
 

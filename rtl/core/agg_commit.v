@@ -33,8 +33,8 @@ module agg_commit #(
     input wire clk,
     input wire rst,
 
-    // C2: at most one of valid and act is high. The request is 0 with act, act_slot and act_job are 0
-    // with valid.
+    // C2: at most one of valid and act is high. The request is 0 with act; act_slot and act_job are
+    // 0 with valid.
     input wire                 valid,     // a request
     input wire [    PORTS-1:0] ports,     // its port, one-hot
     input wire [PORT_BITS-1:0] port,

@@ -278,7 +278,8 @@ module agg_ingress #(
   wire asks_next = advance ? a_ends_reg : b_asks_reg;
   wire stuck_next = asks_next && (queued_next || all_unjudged);
 
-  wire may_open = advance && a_data_reg && a_entered_reg && !a_busy && !a_stored_reg && !flush[a_job_reg];
+  wire may_open = advance && a_data_reg && a_entered_reg && !a_busy && !a_stored_reg &&
+      !flush[a_job_reg];
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 

@@ -229,8 +229,8 @@ module agg_slots #(
   reg [SLOT_BITS-1:0] slot_reg;
   reg [31:0] vid_reg, one_back_reg, two_back_reg;
 
-  // The VID, compared with an empty slot's. The next VID of an empty slot is the first VID, or as far
-  // after it as the slot is after the first VID's slot.
+  // The VID, compared with an empty slot's. The next VID of an empty slot is the first VID, or as
+  // far after it as the slot is after the first VID's slot.
   wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, read_mask};
   wire [31:0] since_empty = since_first_reg + turn + 32'd1;
   reg empty_same_reg, empty_next_reg, empty_behind_reg;
@@ -268,13 +268,14 @@ module agg_slots #(
 
   // -- C5: judge ---------------------------------------------------------------------------------
 
-  // VIDs are compared for equality with ones from the cycle before.
   wire [31:0] since_own = vid_reg - own_vid;
-  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
+  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0], two_back_reg[0]};
   wire all_done = (member & ~own_done & ~ports) == {PORTS{1'b0}};
   wire held = |(own_held & ports);
-  // A carry passes all pairs of bits that are equal, which is faster than tables. A slot's VIDs are a
-  // multiple of 2 W apart, so bit 0 is the same.
+
+  // VIDs are compared for equality with ones from the cycle before: a carry passes pairs of bits
+  // that are equal, which is faster than a tree of tables. A slot's VIDs are a multiple of 2 W
+  // apart, so bit 0 is the same.
   wire [31:0] own_high = {1'b0, own_vid[31:1]};
   wire [31:0] vid_high = {1'b0, vid_reg[31:1]};
   wire [31:0] two_back_high = {1'b0, two_back_reg[31:1]};
