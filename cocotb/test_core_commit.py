@@ -135,8 +135,9 @@ class Operation:
 
     def drive(self, dut):
         dut.valid.value, dut.act.value = int(not self.is_act), int(self.is_act)
-        dut.ports.value, dut.port.value, dut.request.value = 1 << self.port, self.port, pack_request(self.request)
-        dut.act_slot.value, dut.act_job.value = self.slot, self.number
+        dut.ports.value, dut.port.value = 1 << self.port, self.port
+        dut.request.value = 0 if self.is_act else pack_request(self.request)
+        dut.act_slot.value, dut.act_job.value = (self.slot, self.number) if self.is_act else (0, 0)
 
     def check(self, dut):
         """Checks the outputs of this cycle."""
@@ -151,9 +152,8 @@ class Operation:
         if self.age in (3, 4):
             assert shows("read_slot", "read_other") == (self.slot, self.slot ^ job["window"])
             assert shows("read_window", "read_mask") == (job["window"], 2 * job["window"] - 1)
-            assert self.is_act or shows("read_vid") == (request["vid"],)
-        if self.age == 4:
             assert shows("read_first") == (job["first"],)
+            assert self.is_act or shows("read_vid") == (request["vid"],)
         if self.age == 5:
             assert shows("acts", "refused") == (self.is_act, not self.is_act and self.code != 0)
             kinds = (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH)

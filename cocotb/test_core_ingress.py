@@ -124,8 +124,9 @@ class Ingress:
             await RisingEdge(self.dut.clk)
 
     def drive(self):
-        """Judges a granted request in some cycles, and sums a slot in others."""
+        """Judges a granted request in some cycles, never in two in a row, and sums a slot in others."""
         dut, rng = self.dut, self.rng
+        rests = int(dut.judged.value)
         dut.judged.value = dut.reduced.value = 0
         dut.judged_stored.value = rng.getrandbits(1)
         summed = None
@@ -135,7 +136,7 @@ class Ingress:
             self.held.pop(summed, None)
             dut.reduced.value, dut.reduced_slot.value = 1, summed
         self.summed = [summed, *self.summed[:2]]
-        if self.requests and rng.random() < 0.3:
+        if self.requests and not rests and rng.random() < 0.4:
             self.resolve()
         dut.req_grant.value = int(self.picked)
 
@@ -418,9 +419,11 @@ async def every_request_has_its_turn(dut, busy):
         assert int(dut.out_act.value) == int(second == "act")
         if second == "act":
             assert (int(dut.out_slot.value), int(dut.out_job.value)) == data
+            assert int(dut.out_data.value) == 0
         elif second is not None:
             assert (int(dut.out_port.value), int(dut.out_ports.value)) == (second, 1 << second)
             assert int(dut.out_data.value) == data
+            assert (int(dut.out_slot.value), int(dut.out_job.value)) == (0, 0)
         # Cycle 1
         grant = int(dut.req_grant.value)
         (port,) = [p for p in range(ports) if grant >> p & 1] or [None]

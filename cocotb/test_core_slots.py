@@ -301,9 +301,7 @@ class Bench:
             values = {"read": 1, "read_row": rules.row(o.slot)}
         if o.age in ADDRESS:
             values = {"read_slot": o.slot, "read_other": o.slot ^ rules.window, "read_vid": o.vid}
-            values |= {"read_window": rules.window, "read_mask": rules.count - 1}
-        if o.age == ADDRESS[1]:
-            values |= {"read_first": rules.first}
+            values |= {"read_window": rules.window, "read_mask": rules.count - 1, "read_first": rules.first}
         if o.age == FLAGS:
             values[o.kind] = 1
         if o.age in (FLAGS, FLAGS + 1):

@@ -9,9 +9,10 @@
 //
 // Cycles of an operation: it is picked in cycle 0. In cycle 1, req_grant or act_grant is high
 // for that cycle, and the request's data, or the slot to act on, is read. In cycle 2 it is at
-// the outputs, for that cycle only; the next stage takes it at once. Its events are in cycle
-// EVENTS. idle: hold was high in the cycle before, and no operation is in cycle 0 to EVENTS.
-// unjudged: in the cycle before, a request was waiting or an operation was under way.
+// the outputs, for that cycle only; the next stage takes it at once. out_data is 0 for an action,
+// and out_slot and out_job are 0 for a request. Its events are in cycle EVENTS. idle: hold was
+// high in the cycle before, and no operation is in cycle 0 to EVENTS. unjudged: in the cycle
+// before, a request was waiting or an operation was under way.
 
 `default_nettype none
 
@@ -57,6 +58,7 @@ module agg_arbiter #(
   reg act_last_reg;  // the last operation was an action
   reg acting_reg;  // the events of an action are not over
   reg [PORTS-1:0] grant_reg;
+  reg [PORTS-1:0] select_reg;  // the port granted; any, or none, without a grant
   reg [EVENTS:1] under_way_reg, acts_reg;  // by cycle: operations, and actions among them
 
   wire [PORTS-1:0] ahead = req_valid & above_reg;
@@ -72,8 +74,8 @@ module agg_arbiter #(
 
   wire free = !hold_reg && !acting_reg && !under_way_reg[1];
   wire act_pick = free && act_valid && !(act_last_reg && |req_valid);
-  wire [PORTS-1:0] picks = !free || (act_valid && !act_last_reg) ? {PORTS{1'b0}} :
-      |ahead ? first_ahead : first;
+  wire [PORTS-1:0] foremost = |ahead ? first_ahead : first;
+  wire [PORTS-1:0] picks = !free || (act_valid && !act_last_reg) ? {PORTS{1'b0}} : foremost;
   wire picked = free && (act_valid || |req_valid);
 
   // The ports above the one granted: in time for the next pick
@@ -90,6 +92,7 @@ module agg_arbiter #(
   always @(posedge clk) begin
     hold_reg      <= hold || slow;
     grant_reg     <= picks;
+    select_reg    <= foremost;
     under_way_reg <= {under_way_reg[EVENTS-1:1], picked};
     acts_reg      <= {acts_reg[EVENTS-1:1], act_pick};
     acting_reg    <= act_pick || (acting_reg && !acts_reg[EVENTS]);
@@ -128,7 +131,7 @@ module agg_arbiter #(
     port_next = {PORT_BITS{1'b0}};
     data_next = {WIDTH{1'b0}};
     for (m = 0; m < PORTS; m = m + 1) begin
-      if (grant_reg[m]) begin
+      if (select_reg[m]) begin
         port_next = port_next | m[PORT_BITS-1:0];
         data_next = data_next | req_data[m*WIDTH+:WIDTH];
       end
@@ -142,6 +145,12 @@ module agg_arbiter #(
     data_reg  <= data_next;
     slot_reg  <= act_slot;
     job_reg   <= act_job;
+    if (acts_reg[1]) begin
+      data_reg <= {WIDTH{1'b0}};
+    end else begin
+      slot_reg <= {SLOT_BITS{1'b0}};
+      job_reg  <= {JOB_BITS{1'b0}};
+    end
   end
 
   assign out_valid = valid_reg;
@@ -243,7 +252,9 @@ module agg_arbiter #(
       assert (out_valid == |granted_was && out_act == act_granted_was);
       if (out_valid) assert (out_ports == granted_was && granted_was[out_port]);
       if (granted_was[watched]) assert (out_port == watched && out_data == data_was);
-      if (out_act) assert (out_slot == slot_was && out_job == job_was);
+      if (out_act) assert (out_slot == slot_was && out_job == job_was && out_data == 0);
+      if (out_valid) assert (out_slot == 0 && out_job == 0);
+      if (|grant_reg) assert (select_reg == grant_reg);
 
       for (n = 1; n <= EVENTS; n = n + 1) begin
         assert (!under_way_reg[n] || n >= age);

@@ -6,8 +6,8 @@
 // cycle has one. Cycles are those of the operation:
 //
 //   C2  inputs; read and read_row, combinational: agg_slots reads the row of the slot
-//   C3  the other read_*, until C4: the VID, its slot and the job's window. read_other is the slot
-//       of the VID one window before or after. read_first: in C4 only.
+//   C3  the other read_*, until C4: the VID, its slot, and the job's window and first VID.
+//       read_other is the slot of the VID one window before or after.
 //   C5  acts, refused, data, ask, finish: for this cycle; everything else until C6
 //
 // The request, 103 bits: {entered, writable, nonfinite, bad, whole, length 16, vid 32, rank 8,
@@ -33,7 +33,8 @@ module agg_commit #(
     input wire clk,
     input wire rst,
 
-    // C2: at most one of valid and act is high
+    // C2: at most one of valid and act is high. The request is 0 with act; act_slot and act_job are
+    // 0 with valid.
     input wire                 valid,     // a request
     input wire [    PORTS-1:0] ports,     // its port, one-hot
     input wire [PORT_BITS-1:0] port,
@@ -67,7 +68,7 @@ module agg_commit #(
     output wire [         31:0] read_vid,
     output wire [SLOT_BITS-1:0] read_window,
     output wire [SLOT_BITS-1:0] read_mask,
-    output wire [         31:0] read_first,   // C4 only
+    output wire [         31:0] read_first,
 
     // C5 only
     output wire acts,
@@ -111,9 +112,8 @@ module agg_commit #(
   assign {its_length, its_vid, its_rank, its_epoch} = request[97:26];
   assign {its_format, its_number, its_ecn, its_kind, its_version} = request[25:0];
 
-  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} :
-      act ? act_job : its_number[JOB_BITS-1:0];
-  wire [SLOT_BITS-1:0] its_place = act ? act_slot : its_vid[SLOT_BITS-1:0];
+  wire [JOB_BITS-1:0] its_job = JOBS == 1 ? {JOB_BITS{1'b0}} : act_job | its_number[JOB_BITS-1:0];
+  wire [SLOT_BITS-1:0] its_place = act_slot | its_vid[SLOT_BITS-1:0];
   wire [SLOT_BITS-1:0] window = job_window[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] mask = slot_mask[SLOT_BITS*its_job+:SLOT_BITS];
   wire [SLOT_BITS-1:0] base = slot_base[SLOT_BITS*its_job+:SLOT_BITS];
@@ -137,25 +137,28 @@ module agg_commit #(
     end
   end
 
+  reg read_reg;  // an operation in C3
   reg read_valid_reg, read_act_reg;
   reg [SLOT_BITS-1:0] read_slot_reg, read_other_reg, read_window_reg, read_mask_reg;
   reg [JOB_BITS-1:0] read_index_reg;
   reg [  8*JOBS-1:0] ranks_reg;  // job 0 in the lowest bits
   reg [JOBS-1:0] members_reg, gone_reg;
 
-  reg good_version_reg, good_format_reg, exists_reg, is_data_reg, is_ask_reg, is_finish_reg;
+  reg good_version_reg, good_kind_reg, good_format_reg, exists_reg;
+  reg is_data_reg, is_ask_reg, is_finish_reg;
   reg entered_reg, writable_reg, nonfinite_reg, bad_reg, whole_reg;
   reg [15:0] length_reg, epoch_reg;
-  reg [31:0] vid_reg;
+  reg [31:0] vid_reg, first_reg;
   reg [7:0] rank_reg, number_reg;
   reg [1:0] ecn_reg;
   reg [PORTS-1:0] ports_reg;
   reg [PORT_BITS-1:0] port_reg;
 
   always @(posedge clk) begin
+    read_reg <= (valid || act) && !rst;
     read_valid_reg <= valid && !rst;
-    read_act_reg   <= act && !rst;
-    if (valid || act) begin
+    read_act_reg <= act && !rst;
+    if (!read_reg) begin
       read_slot_reg <= slot;
       read_other_reg <= slot ^ window;
       read_window_reg <= window;
@@ -164,8 +167,10 @@ module agg_commit #(
       ranks_reg <= ranks_next;
       members_reg <= members_next;
       gone_reg <= gone_next;
+      first_reg <= job_first[32*its_job+:32];
 
       good_version_reg <= its_version == VERSION;
+      good_kind_reg <= its_kind == KIND_DATA || its_kind == KIND_ASK || its_kind == KIND_FINISH;
       good_format_reg <= its_format == FORMAT;
       exists_reg <= its_number >> (JOBS == 1 ? 0 : JOB_BITS) == 8'd0;
       is_data_reg <= its_kind == KIND_DATA;
@@ -188,46 +193,62 @@ module agg_commit #(
   assign read_vid    = vid_reg;
   assign read_window = read_window_reg;
   assign read_mask   = read_mask_reg;
+  assign read_first  = first_reg;
 
   // -- C3: compare -------------------------------------------------------------------------------
 
-  reg check_valid_reg, check_act_reg;
+  wire stands = exists_reg && job_valid[read_index_reg];
+  wire repeats = exists_reg && job_complete[read_index_reg] && is_finish_reg;  // if of its epoch
+  wire gone_now = gone_reg[read_index_reg];
+  wire good_head = good_version_reg && good_kind_reg && (stands || repeats) && !gone_now;
+
+  reg check_reg, check_valid_reg, check_act_reg;
+  reg stands_reg, repeats_reg, evicted_reg;
   reg same_epoch_reg, same_rank_reg, good_length_reg;
-  reg [31:0] first_reg;
+  reg data_reg, ask_reg, finish_reg;  // accepted, if epoch, rank and length are right
 
   always @(posedge clk) begin
+    check_reg <= read_reg && !rst;
     check_valid_reg <= read_valid_reg && !rst;
     check_act_reg <= read_act_reg && !rst;
+    stands_reg <= stands;
+    repeats_reg <= repeats;
+    evicted_reg <= gone_now;
     same_epoch_reg <= epoch_reg == job_epoch[16*read_index_reg+:16];
     same_rank_reg <= members_reg[read_index_reg] && rank_reg == ranks_reg[8*read_index_reg+:8];
     good_length_reg <= length_reg == job_chunk[16*read_index_reg+:16] && whole_reg;
-    first_reg <= job_first[32*read_index_reg+:32];
+    data_reg <= read_valid_reg && is_data_reg && good_head && good_format_reg && !bad_reg;
+    ask_reg <= read_valid_reg && is_ask_reg && good_head;
+    finish_reg <= read_valid_reg && is_finish_reg && good_head;
+    if (rst) begin
+      data_reg   <= 1'b0;
+      ask_reg    <= 1'b0;
+      finish_reg <= 1'b0;
+    end
   end
-
-  assign read_first = first_reg;
 
   // -- C4: decide --------------------------------------------------------------------------------
 
-  wire stands = exists_reg && job_valid[read_index_reg];
-  wire repeats = exists_reg && job_complete[read_index_reg] && is_finish_reg && same_epoch_reg;
+  wire misplaced = !stands_reg && !(repeats_reg && same_epoch_reg);
+  wire is_known = same_epoch_reg && same_rank_reg;
+  wire accepts_data = data_reg && is_known && good_length_reg;
+  wire accepts_other = (ask_reg || finish_reg) && is_known;
 
   reg [7:0] code_next;  // first check that fails
 
   always @* begin
     if (!good_version_reg) code_next = CODE_BAD_VERSION;
-    else if (!is_data_reg && !is_ask_reg && !is_finish_reg) code_next = CODE_BAD_KIND;
-    else if (!stands && !repeats) code_next = CODE_BAD_JOB;
+    else if (!good_kind_reg) code_next = CODE_BAD_KIND;
+    else if (misplaced) code_next = CODE_BAD_JOB;
     else if (!same_epoch_reg) code_next = CODE_BAD_EPOCH;
     else if (!same_rank_reg) code_next = CODE_BAD_RANK;
-    else if (gone_reg[read_index_reg]) code_next = CODE_EVICTED;
+    else if (evicted_reg) code_next = CODE_EVICTED;
     else if (!is_data_reg) code_next = CODE_DONE;
     else if (!good_format_reg) code_next = CODE_BAD_FORMAT;
     else if (!good_length_reg) code_next = CODE_BAD_LENGTH;
     else if (bad_reg) code_next = CODE_PAYLOAD_CRC;
     else code_next = CODE_DONE;
   end
-
-  wire good = code_next == CODE_DONE;
 
   reg acts_out_reg, refused_out_reg, data_out_reg, ask_out_reg, finish_out_reg;
   reg [7:0] code_out_reg, number_out_reg, rank_out_reg;
@@ -240,17 +261,17 @@ module agg_commit #(
   reg [PORT_BITS-1:0] port_out_reg;
 
   always @(posedge clk) begin
-    acts_out_reg    <= check_act_reg && !rst;
-    refused_out_reg <= check_valid_reg && !rst && !good;
-    data_out_reg    <= check_valid_reg && !rst && good && is_data_reg;
-    ask_out_reg     <= check_valid_reg && !rst && good && is_ask_reg;
-    finish_out_reg  <= check_valid_reg && !rst && good && is_finish_reg;
-    if (check_valid_reg || check_act_reg) begin
+    acts_out_reg    <= check_act_reg;
+    refused_out_reg <= check_valid_reg && !accepts_data && !accepts_other;
+    data_out_reg    <= accepts_data;
+    ask_out_reg     <= ask_reg && is_known;
+    finish_out_reg  <= finish_reg && is_known;
+    if (check_reg) begin
       code_out_reg <= code_next;
       belongs_out_reg <= same_rank_reg;
       of_data_out_reg <= is_data_reg;
-      placed_out_reg <= stands;
-      ended_out_reg <= entered_reg && code_next == CODE_BAD_JOB;
+      placed_out_reg <= stands_reg;
+      ended_out_reg <= entered_reg && good_version_reg && good_kind_reg && misplaced;
       {writable_out_reg, nonfinite_out_reg, ecn_out_reg} <= {writable_reg, nonfinite_reg, ecn_reg};
       {number_out_reg, epoch_out_reg, rank_out_reg} <= {number_reg, epoch_reg, rank_reg};
       {ports_out_reg, port_out_reg} <= {ports_reg, port_reg};
@@ -258,6 +279,13 @@ module agg_commit #(
       waits_for_out_reg <= present[PORTS*read_index_reg+:PORTS];
       gone_out_reg <= evicted[PORTS*read_index_reg+:PORTS];
       partial_out_reg <= job_partial[read_index_reg];
+    end
+    if (rst) begin
+      acts_out_reg    <= 1'b0;
+      refused_out_reg <= 1'b0;
+      data_out_reg    <= 1'b0;
+      ask_out_reg     <= 1'b0;
+      finish_out_reg  <= 1'b0;
     end
   end
 

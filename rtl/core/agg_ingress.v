@@ -87,7 +87,8 @@ module agg_ingress #(
     output wire [ 3:0] req_kind,
     output wire [ 3:0] req_version,
 
-    // The port's oldest request that was granted and not yet judged is judged, and stored or not
+    // The port's oldest request that was granted and not yet judged is judged, and stored or not;
+    // never in consecutive cycles
     input wire judged,
     input wire judged_stored,
 
@@ -102,9 +103,9 @@ module agg_ingress #(
 
   localparam integer PLACES = 5;  // commits two cycles apart, judged after seven, do not fill them
   localparam integer HEADER = 98;  // the request's fields from length to version
-  // Bits of slots in a word of set and red. In a small memory, which is made of tables, a word is
-  // registered before its bit is selected; a large one is a block RAM.
-  localparam integer FOLD_BITS = SLOT_BITS > 8 ? 0 : SLOT_BITS / 2;
+  // Bits of slots in a word of set and red. A small memory is made of tables of 16 bits; a word of
+  // several is registered before its bit is selected. A large one is a block RAM.
+  localparam integer FOLD_BITS = SLOT_BITS < 5 || SLOT_BITS > 8 ? 0 : SLOT_BITS - 4;
   localparam integer FOLD = 1 << FOLD_BITS;
   localparam [FOLD-1:0] ONE_BIT = 1;
   localparam [SLOT_BITS-1:0] LOW = ~({SLOT_BITS{1'b1}} << FOLD_BITS);
@@ -121,7 +122,7 @@ module agg_ingress #(
   wire [7:0] number = s_axis_tuser[HDR_JOB_LSB+:8];
   wire [JOB_BITS-1:0] job = JOBS == 1 ? {JOB_BITS{1'b0}} : number[JOB_BITS-1:0];
   reg entered;
-  wire data = entered && s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA;
+  wire data = s_axis_tuser[HDR_KIND_LSB+:4] == KIND_DATA;
   wire [SLOT_BITS-1:0] slot = slot_base[SLOT_BITS*job+:SLOT_BITS] |
       (s_axis_tuser[HDR_VID_LSB+:SLOT_BITS] & slot_mask[SLOT_BITS*job+:SLOT_BITS]);
   wire [HEADER-1:0] header = {
@@ -149,7 +150,7 @@ module agg_ingress #(
 
   reg  ready_reg;  // the skid is empty
   reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_nonfinite_reg, s_entered_reg;
-  reg s_data_reg;  // a packet of data of a job that is set up
+  reg s_data_reg;  // a packet of data; of no job that ended since
   reg [JOB_BITS-1:0] s_job_reg;
   reg [SLOT_BITS-1:0] s_slot_reg;
 
@@ -181,7 +182,7 @@ module agg_ingress #(
 
   reg a_valid_reg, a_first_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
   reg a_ends_reg;  // holds a packet's last beat
-  reg a_data_reg;  // holds the first beat of a packet of data of a job that is set up
+  reg a_data_reg;  // holds the first beat of a packet of data; of no job that ended since
   reg [JOB_BITS-1:0] a_job_reg;
   reg [SLOT_BITS-1:0] a_slot_reg;
   wire [SLOT_BITS-1:0] a_slot_next = ready_reg ? slot : s_slot_reg;
@@ -225,15 +226,15 @@ module agg_ingress #(
 
   // -- Headers ------------------------------------------------------------------------------------
 
-  // Four places: a packet each in the skid, A, B and the queue. The header for the queue is loaded
-  // in every cycle.
+  // Four places: a packet each in the skid, A, B and the queue. Between headers, the free place is
+  // written in vain. The header for the queue is loaded in every cycle.
   (* ram_style = "distributed" *) reg [HEADER-1:0] headers[0:3];
   reg [1:0] wr_header_reg, q_number_reg;  // place of the next packet; of the oldest not granted
   reg [HEADER-1:0] q_header_reg;
 
   always @(posedge clk) begin
-    if (ready_reg && first_reg) headers[wr_header_reg] <= header;
-    if (ready_reg && s_axis_tvalid && s_axis_tlast) wr_header_reg <= wr_header_reg + 2'd1;
+    if (ready_reg) headers[wr_header_reg] <= header;
+    if (ready_reg && s_axis_tvalid && first_reg) wr_header_reg <= wr_header_reg + 2'd1;
     if (req_grant) q_number_reg <= q_number_reg + 2'd1;
     q_header_reg <= headers[q_number_reg];
     if (rst) begin
@@ -277,7 +278,8 @@ module agg_ingress #(
   wire asks_next = advance ? a_ends_reg : b_asks_reg;
   wire stuck_next = asks_next && (queued_next || all_unjudged);
 
-  wire may_open = advance && a_data_reg && !a_busy && !a_stored_reg && !flush[a_job_reg];
+  wire may_open = advance && a_data_reg && a_entered_reg && !a_busy && !a_stored_reg &&
+      !flush[a_job_reg];
   wire stays_open = b_open_reg && !flush[b_job_reg] && !(freed && freed_stored) &&
       !(advance && (b_asks_reg || b_at_last_reg));
 
@@ -345,7 +347,7 @@ module agg_ingress #(
 
   always @(posedge clk) begin
     queued_reg <= queued_next;
-    req_reg    <= queued_next || (asks_next && !stuck_next && !waits_next);
+    req_reg    <= queued_next || (asks_next && !all_unjudged && !waits_next);
     if (!queued_reg) begin
       q_entered_reg   <= b_entered_reg;
       q_writable_reg  <= b_open_reg && !flush[b_job_reg];
@@ -389,9 +391,9 @@ module agg_ingress #(
   reg [PLACES-1:0] match_reg;  // place that B waits for, until it is not live
 
   wire match_b = b_asks_reg && b_open_reg && b_slot_reg == a_slot_reg;
-  reg [PLACES-1:0] match;
-  // The slot of the next verdict. It is granted a cycle or more before, so its place is filled.
-  wire [PLACES-1:0] get_next = judged ? {get_reg[PLACES-2:0], get_reg[PLACES-1]} : get_reg;
+  reg [PLACES-1:0] same_slot, match;  // match_b is at the place to take
+  // The slot of the next verdict, which is two cycles after the last one or more. Its request was
+  // granted a cycle or more before, so its place is filled.
   reg [SLOT_BITS-1:0] next_slot, set_slot_reg;  // the latter also of a clear
   reg judged_set_reg;
   integer i;
@@ -399,16 +401,17 @@ module agg_ingress #(
   always @* begin
     next_slot = {SLOT_BITS{1'b0}};
     for (i = 0; i < PLACES; i = i + 1) begin
-      match[i] = (live_reg[i] && slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg) ||
-          (match_b && put_reg[i]);
-      if (get_next[i]) next_slot = next_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
+      same_slot[i] = slots_reg[SLOT_BITS*i+:SLOT_BITS] == a_slot_reg;
+      match[i] = (live_reg[i] && same_slot[i]) || (match_b && put_reg[i]);
+      if (get_reg[i]) next_slot = next_slot | slots_reg[SLOT_BITS*i+:SLOT_BITS];
     end
   end
 
   wire [PLACES-1:0] match_next = advance ? match & {PLACES{a_data_reg}} : match_reg & live_reg;
+  wire may_wait = match_b || |(live_reg & same_slot);
 
   assign advance      = !(b_waits_reg || b_stuck_reg);
-  assign waits_next   = |match_next;
+  assign waits_next   = advance ? a_data_reg && may_wait : |(match_reg & live_reg);
   assign freed        = |(match_reg & ~live_reg);
   assign freed_stored = stored_before_reg;
   assign all_unjudged = filled_reg[PLACES-1];
@@ -421,9 +424,9 @@ module agg_ingress #(
     stored_reg <= judged && judged_stored;
     stored_slot_reg <= set_slot_reg;
     stored_before_reg <= stored_reg;
-    get_reg <= get_next;
+    if (judged) get_reg <= {get_reg[PLACES-2:0], get_reg[PLACES-1]};
     set_slot_reg <= clear_reg ? done_slot_reg : next_slot;
-    judged_set_reg <= |(get_next & sets_reg);
+    judged_set_reg <= |(get_reg & sets_reg);
     match_reg <= match_next;
     a_stored_reg <= !advance && (a_stored_reg || (stored_reg && stored_slot_reg == a_slot_reg));
     live_reg <= live_reg & ~judged_reg;
@@ -714,6 +717,8 @@ module agg_ingress #(
       // are judged in order, and stored only if their data was written.
       `PROMISED(!req_grant || (asked_was && !granted_was));
       `PROMISED(!judged || !all_judged);
+      // agg_slots: a packet every second cycle at most.
+      `PROMISED(!judged || judged_reg == 0);
       `PROMISED(!(judged && judged_stored) || |(get_reg & granted_writes));
       // agg_slots: a slot that was reduced in the last cycles takes no contribution.
       `PROMISED(!stores || !(reduces || reduces_1 || reduces_2));
@@ -738,15 +743,15 @@ module agg_ingress #(
         assert (b_at_last_reg == (b_at == b_limit) && !b_limit[INDEX_BITS]);
         if (in_b && its_steady) assert (stands[b_job] && b_limit == {1'b0, b_last});
       end
-      assert (wr_header_reg == in_count[1:0] && q_number_reg == out_count[1:0]);
+      assert (wr_header_reg == in_count[1:0] + in_begun && q_number_reg == out_count[1:0]);
 
       // The packet in every register is the accepted one.
       if (in_s && s_first_reg)
         assert (s_header == its_header && s_entered_reg == its_entered &&
-            s_data_reg == its_steady && s_job_reg == its_job);
+            (s_data_reg && s_entered_reg) == its_steady && s_job_reg == its_job);
       if (in_a && a_first_reg)
         assert (a_header == its_header && a_entered_reg == its_entered &&
-            a_data_reg == its_steady && a_job_reg == its_job);
+            (a_data_reg && a_entered_reg) == its_steady && a_job_reg == its_job);
       if (in_b)
         assert (b_header == its_header && b_entered_reg == its_entered && b_job_reg == its_job);
       if (in_s)
@@ -772,11 +777,13 @@ module agg_ingress #(
 
       // Only data of a job that is set up is written, to the slot of its job and VID.
       if (!ready_reg && s_first_reg) assert (s_job_reg == s_header[JOB_LSB+:JOB_BITS] % JOBS);
-      if (!ready_reg && s_first_reg && s_data_reg)
+      if (!ready_reg && s_first_reg && s_data_reg && s_entered_reg)
         assert (stands[s_job_reg] && s_slot_reg == s_home && s_header[7:4] == KIND_DATA &&
             s_header[JOB_LSB+:8] < JOBS);
       if (a_valid_reg && a_first_reg) assert (a_job_reg == a_header[JOB_LSB+:JOB_BITS] % JOBS);
-      if (a_data_reg)
+      if (!ready_reg && s_first_reg && s_data_reg) assert (s_header[7:4] == KIND_DATA);
+      if (a_data_reg) assert (a_header[7:4] == KIND_DATA);
+      if (a_data_reg && a_entered_reg)
         assert (stands[a_job_reg] && a_slot_reg == a_home && a_header[7:4] == KIND_DATA &&
             a_header[JOB_LSB+:8] < JOBS);
       if (b_open_reg) assert (b_holds);
@@ -792,7 +799,7 @@ module agg_ingress #(
       if (queued_reg && q_writable_reg && |(queue_at & hits)) assert (q_home == watched);
       if (b_writes)
         assert (stands[b_job] && {1'b0, b_number_reg} == b_at && b_number_reg <= b_last);
-      if (a_data_reg && a_slot_reg == watched) assert (a_busy == a_was_busy);
+      if (a_data_reg && a_entered_reg && a_slot_reg == watched) assert (a_busy == a_was_busy);
       if (began && in_b) assert (b_open_reg == expected_open);
 
       // Places: taken in order, and free again after their verdict.
@@ -810,7 +817,7 @@ module agg_ingress #(
       for (n = 0; n < PLACES; n = n + 1)
       if (stored_reg && judged_reg[n])
         assert (slots_reg[SLOT_BITS*n+:SLOT_BITS] == stored_slot_reg);
-      if (!all_judged)
+      if (!all_judged && judged_reg == 0)
         assert (set_slot_reg == oldest_slot && judged_set_reg == |(get_reg & sets_reg));
 
       // The slot is busy while it holds a contribution.
@@ -827,7 +834,7 @@ module agg_ingress #(
       if (pending != 0) assert (owns != 0 && !busy && |(pending & sets_reg) == set_now);
 
       // A contribution that is not yet summed is not overwritten, nor is data awaiting its verdict.
-      if (a_data_reg && a_slot_reg == watched && !a_stored_reg && !a_busy)
+      if (a_data_reg && a_entered_reg && a_slot_reg == watched && !a_stored_reg && !a_busy)
         assert (owns != 0 && ((!busy && a_set == set_now) || stored_now));
       if (b_holds && b_open_reg && b_slot_reg == watched) begin
         assert (owns != 0);

@@ -90,15 +90,15 @@ module agg_owed #(
   // Notes move up when note 0 leaves. A new one takes the first free place.
   wire [NOTES-1:0] stay = takes_note ? note_valid_reg >> 1 : note_valid_reg;
   wire [NOTES-1:0] adds = owe ? ~stay & {stay[NOTES-2:0], 1'b1} : {NOTES{1'b0}};
-  reg  [NOTES-1:0] voids;
+  reg  [NOTES-1:0] voids;  // of the places that are taken
   integer m, n;
 
   always @* begin
     for (n = 0; n < NOTES; n = n + 1)
-    voids[n] = note_void_reg[n] ||
+    voids[n] = note_valid_reg[n] && (note_void_reg[n] ||
           (turn_over && slot == note_slot_reg[SLOT_BITS*n+:SLOT_BITS]) ||
           (pick_reg && end_slot_reg == note_slot_reg[SLOT_BITS*n+:SLOT_BITS] &&
-           |(receivers_reg & note_port_reg[PORTS*n+:PORTS]));
+           |(receivers_reg & note_port_reg[PORTS*n+:PORTS])));
   end
 
   always @(posedge clk) begin
@@ -120,7 +120,7 @@ module agg_owed #(
       end
     end
     note_valid_reg  <= stay | adds;
-    note_void_reg   <= (takes_note ? voids >> 1 : voids) & ~adds;
+    note_void_reg   <= takes_note ? voids >> 1 : voids;
     nearly_full_reg <= note_valid_reg[2];
 
     if (rst || flush) begin
@@ -242,7 +242,7 @@ module agg_owed #(
       .clk    (clk),
       .wr_en  (clear_reg || ends_reg),
       .wr_addr(clear_reg ? clear_slot_reg : end_slot_reg),
-      .wr_data(clear_reg ? {ROW{1'b0}} : next_row),
+      .wr_data(next_row),                                   // 0 with a clear
       .rd_en  (decide),
       .rd_addr(next_slot),
       .rd_data(ram_row)
@@ -273,18 +273,19 @@ module agg_owed #(
 
   assign ram_gen = |(ram_gens & (ONE_FOLD << (op_slot_reg >> TABLE_BITS)));
 
-  reg [ROW-1:0] read_reg;  // as the memory had it
+  reg [ROW-1:0] read_reg;  // as the memory had it, or as the operation before left it
   reg [ROW-1:0] wrote_reg;  // as the operation before left its row
   reg same_reg;  // the operation before was on the same slot
+  wire same = ends_reg && op_slot_reg == end_slot_reg;
   reg served_reg;  // and its pick served the port to note
   reg slot_gen_reg;
   reg [PORTS-1:0] serves_reg;  // ports that were ready at each slot of this pass that owed them
 
   always @(posedge clk) begin
     if (!decide) begin
-      read_reg     <= ram_row;
+      read_reg     <= same ? next_row : ram_row;
       wrote_reg    <= next_row;
-      same_reg     <= ends_reg && op_slot_reg == end_slot_reg;
+      same_reg     <= same;
       served_reg   <= pick_reg && |(op_port_reg & receivers_reg);
       slot_gen_reg <= ram_gen;
     end
@@ -298,7 +299,7 @@ module agg_owed #(
   // that are owed the result, and those that were sent it
   wire valid, row_gen, fresh;
   wire [PORTS-1:0] owed, sent;
-  assign {valid, row_gen, fresh, owed, sent} = same_reg ? wrote_reg : read_reg;
+  assign {valid, row_gen, fresh, owed, sent} = read_reg;
 
   reg none_reg;  // the job has no members
   reg stayed_reg;  // the scan stayed at its slot
@@ -308,13 +309,18 @@ module agg_owed #(
   wire can_fresh = !found_reg && |(member & ready) &&
       ((op_fresh_reg && fresh && may_pick) || (op_enters_reg && !fresh && fresh_none_reg));
   wire may_scan = op_scans_reg && may_pick && !fresh;
-  wire stays = may_scan && !stayed_reg && |(serves & starting);
-  wire can_scan = may_scan && |(serves & ready) && !stays;
+  wire serves_now = |(serves & ready);
+  wire serves_soon = !stayed_reg && |(serves & starting);
+  wire stays = may_scan && serves_soon;
+  wire can_scan = may_scan && serves_now && !serves_soon;
 
   reg row_valid_reg, row_gen_reg, row_fresh_reg;  // the row in the next cycle
   reg [PORTS-1:0] row_owed_reg, row_sent_reg;
+  reg live_reg;  // it has its slot's generation
 
-  reg end_enters_reg, end_notes_reg, end_fresh_reg, end_scans_reg;
+  reg end_enters_reg, end_fresh_reg, end_scans_reg;
+  reg first_reg;  // nobody was sent the result
+  reg notes_reg;  // the port is owed it
   reg [PORTS-1:0] end_port_reg;
   reg end_gen_reg;
   reg can_reg;  // a pick was possible, or may be when the scan's slot is looked at again
@@ -324,15 +330,17 @@ module agg_owed #(
     {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <= {
       valid, row_gen, fresh, owed, sent
     };
+    live_reg <= may_pick;
     ends_reg <= decide && (op_enters_reg || op_notes_reg || op_fresh_reg || op_scans_reg);
     end_enters_reg <= decide && op_enters_reg;
-    end_notes_reg <= decide && op_notes_reg && !(same_reg && served_reg);
+    first_reg <= decide && (op_enters_reg || (op_fresh_reg && fresh));
+    notes_reg <= decide && op_notes_reg && !(same_reg && served_reg) && may_pick && !fresh;
     end_fresh_reg <= decide && op_fresh_reg;
     end_scans_reg <= decide && op_scans_reg;
     end_slot_reg <= op_slot_reg;
     end_port_reg <= op_port_reg;
     end_gen_reg <= op_gen_reg;
-    can_reg <= can_fresh || can_scan || stays;
+    can_reg <= can_fresh || (may_scan && (serves_now || serves_soon));
     if (decide && op_scans_reg) stayed_reg <= stays;
     pick_reg <= decide && pick_ready && (can_fresh || can_scan);
     push_reg <= decide && op_enters_reg && !fresh && !(pick_ready && can_fresh);
@@ -341,28 +349,26 @@ module agg_owed #(
     receivers_reg <= (op_scans_reg ? serves : member) & ready;
     replay_reg <= op_scans_reg && |(serves & sent & ready);
     if (rst || flush) begin
-      ends_reg       <= 1'b0;
-      end_enters_reg <= 1'b0;
-      end_notes_reg  <= 1'b0;
-      end_fresh_reg  <= 1'b0;
-      end_scans_reg  <= 1'b0;
-      push_reg       <= 1'b0;
-      pop_reg        <= 1'b0;
-      pick_reg       <= 1'b0;
-      stayed_reg     <= 1'b0;
+      ends_reg                                                                <= 1'b0;
+      end_enters_reg                                                          <= 1'b0;
+      first_reg                                                               <= 1'b0;
+      notes_reg                                                               <= 1'b0;
+      end_fresh_reg                                                           <= 1'b0;
+      end_scans_reg                                                           <= 1'b0;
+      push_reg                                                                <= 1'b0;
+      pop_reg                                                                 <= 1'b0;
+      pick_reg                                                                <= 1'b0;
+      stayed_reg                                                              <= 1'b0;
+      {row_valid_reg, row_gen_reg, row_fresh_reg, row_owed_reg, row_sent_reg} <= {ROW{1'b0}};
     end
   end
 
   // -- End of an operation: the row, and what it owes afterwards ----------------------------------
 
-  wire live = row_valid_reg && row_gen_reg == slot_gen_reg;
-  wire head_ends = end_fresh_reg && row_fresh_reg;
-  wire first = end_enters_reg || head_ends;  // nobody was sent the result
-  wire notes = end_notes_reg && live && !row_fresh_reg;
   wire [PORTS-1:0] served = pick_reg ? receivers_reg : {PORTS{1'b0}};
-  wire [PORTS-1:0] next_owed = ((first ? member : row_owed_reg) & ~served) |
-      (notes ? end_port_reg : {PORTS{1'b0}});
-  wire [PORTS-1:0] next_sent = (first ? {PORTS{1'b0}} : row_sent_reg) | served;
+  wire [PORTS-1:0] next_owed = ((first_reg ? member : row_owed_reg) & ~served) |
+      (notes_reg ? end_port_reg : {PORTS{1'b0}});
+  wire [PORTS-1:0] next_sent = (first_reg ? {PORTS{1'b0}} : row_sent_reg) | served;
 
   assign next_row = {
     row_valid_reg || end_enters_reg,
@@ -404,7 +410,7 @@ module agg_owed #(
     end
     ended_reg      <= ends_reg;
     ended_slot_reg <= end_slot_reg;
-    right_reg      <= live || end_enters_reg;
+    right_reg      <= live_reg || end_enters_reg;
     restarted_reg  <= restarts;
     unseen_reg     <= !seen_reg;
 
@@ -415,7 +421,7 @@ module agg_owed #(
       idle_reg <= 1'b0;
       at_reg   <= ended_slot_reg;
     end
-    if (moves && live && !row_fresh_reg) serves_reg <= serves_reg & ~next_owed;
+    if (moves && live_reg && !row_fresh_reg) serves_reg <= serves_reg & ~next_owed;
     if (wakes || restarts) begin
       left_reg   <= slot_mask;
       serves_reg <= {PORTS{1'b1}};
@@ -457,6 +463,7 @@ module agg_owed #(
   reg [SLOTS-1:0] begun_0, begun_1, begun_2, begun_3, begun_4;  // it began ...
   reg [SLOTS-1:0] ended_0, ended_1, ended_2;  // and had begun before
   reg flush_was, decide_was, begun_was;
+  reg ends_note;  // the operation that ends noted a port, unless the one before served it
   reg stayed_then;  // before the last operation of the scan was decided
   reg [ROW-1:0] read_row;  // by the operation that started
   reg read_gen;  // of its slot
@@ -484,7 +491,7 @@ module agg_owed #(
   wire asked = &ready && starting == 0 && pick_ready;
   wire at_rest = !rst && !flush && !begun && !turn_over && !owe && (decide ? asked : asked_was);
   wire settled = at_rest && queued == 0 && note_valid_reg == 0 && enters == 0 && !op_notes_reg &&
-      !end_notes_reg && !op_fresh_reg && !end_fresh_reg;
+      !ends_note && !op_fresh_reg && !end_fresh_reg;
   wire pending = !idle_reg || owes || queued != 0 || note_valid_reg != 0 || enters != 0;
   reg [1:0] passes;  // that began since all is settled; the second has visited every slot
   reg [3:0] waits;  // cycles without progress, at rest
@@ -517,6 +524,7 @@ module agg_owed #(
     head_stays <= head_valid && !pop_reg && !rst && !flush;
     head_was <= head;
     decide_was <= decide;
+    ends_note <= decide && op_notes_reg && !(same_reg && served_reg) && !rst && !flush;
     stayed_then <= stayed_reg;
     passes <= !settled || idle_reg ? 0 : passes + (restarts && passes < 2);
     waits <= !at_rest || !pending || moves || pick_reg || takes_note || takes_begun || pop_reg ? 0 :
@@ -607,7 +615,7 @@ module agg_owed #(
     for (i = 0; i < SLOTS; i = i + 1) queue_count = queue_count + queued[i];
     noted = op_notes_reg && op_slot_reg == watched && !(decide && same_reg && served_reg) ?
         op_port_reg : 0;
-    if (end_notes_reg && end_slot_reg == watched && !decide) noted = noted | end_port_reg;
+    if (ends_note && end_slot_reg == watched && !decide) noted = noted | end_port_reg;
     for (i = 0; i < NOTES; i = i + 1)
     if (note_valid_reg[i] && !note_void_reg[i] && note_slot_reg[SLOT_BITS*i+:SLOT_BITS] == watched)
       noted = noted | note_port_reg[PORTS*i+:PORTS];
@@ -661,10 +669,15 @@ module agg_owed #(
     if (was_reset && !rst && running) begin
       // Operations and the registers that describe their rows
       assert (op_enters_reg + op_notes_reg + op_fresh_reg + op_scans_reg <= 1);
-      assert (end_enters_reg + end_notes_reg + end_fresh_reg + end_scans_reg <= ends_reg);
+      assert (end_enters_reg + ends_note + end_fresh_reg + end_scans_reg <= ends_reg);
+      assert (first_reg == (end_enters_reg || (end_fresh_reg && row_fresh_reg)));
+      assert (notes_reg == (ends_note && live_reg && !row_fresh_reg));
+      if (ends_reg) assert (live_reg == (row_valid_reg && row_gen_reg == slot_gen_reg));
+      if (clear_reg) assert (next_row == 0);
       assert (!ends_reg || !decide);
       assert (push_reg == (end_enters_reg && !row_fresh_reg && !pick_reg));
-      if (pop_reg) assert (end_fresh_reg && row_fresh_reg && (pick_reg || member == 0 || !live));
+      if (pop_reg)
+        assert (end_fresh_reg && row_fresh_reg && (pick_reg || member == 0 || !live_reg));
       assert (!none_reg || member == 0);
       if (pick_reg) assert (can_reg && (end_enters_reg || end_fresh_reg || end_scans_reg));
       if (pick_reg && end_fresh_reg) assert (pop_reg);
@@ -734,7 +747,7 @@ module agg_owed #(
         end
       end
       assert (!op_notes_reg || (op_port_reg & (op_port_reg - 1'b1)) == 0);
-      assert (!end_notes_reg || (end_port_reg & (end_port_reg - 1'b1)) == 0);
+      assert (!ends_note || (end_port_reg & (end_port_reg - 1'b1)) == 0);
       if (op_notes_reg && !recent[op_slot_reg]) assert (exists[op_slot_reg]);
 
       // Nothing owed is forgotten: it is queued as fresh, or in its row, or noted.

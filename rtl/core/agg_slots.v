@@ -26,7 +26,8 @@
 //   C3  the words are in the memories' registers; the bits of sums are addressed: a reduction that
 //       ends in C3 or later comes after the operation
 //   C4  the words move to the operands, unless these have the row already, from the operation
-//       before; words that were written in C2 come from a copy
+//       before; words that were written in C2 come from a copy. The VID is compared with those
+//       that an empty slot would hold
 //   C5  comparisons, and most of the decision
 //   C6  the rest; the row is written, to memories and operands
 //   C7  events, for one cycle
@@ -70,7 +71,7 @@ module agg_slots #(
     input wire [         31:0] read_vid,
     input wire [SLOT_BITS-1:0] read_window,  // of the job
     input wire [SLOT_BITS-1:0] read_mask,    // 2 * window - 1
-    input wire [         31:0] read_first,   // C4 only: the job's first VID
+    input wire [         31:0] read_first,   // the job's first VID
 
     // C5 only; at most one is high
     input wire act,
@@ -185,6 +186,7 @@ module agg_slots #(
   reg fetch_reg;  // the operands do not have the row
   reg swap_reg;  // they have it, with the words exchanged
   reg read_high_reg;
+  reg [31:0] since_first_reg;
 
   // From C5 on
   reg loaded_reg;  // the operands have row row_reg
@@ -195,17 +197,16 @@ module agg_slots #(
 
   always @(posedge clk) begin
     addressed_reg <= read && !rst;
-    if (read) begin
-      low_read_reg <= low_words[read_row];
-      high_read_reg <= high_words[read_row];
-      addressed_row_reg <= read_row;
-    end
+    low_read_reg  <= low_words[read_row];
+    high_read_reg <= high_words[read_row];
+    if (!addressed_reg) addressed_row_reg <= read_row;
     read_reg <= addressed_reg && !rst;
     if (addressed_reg) begin
       low_fetched_reg  <= low_read_reg;
       high_fetched_reg <= high_read_reg;
       own_read_reg     <= own_sums[read_slot];
       other_read_reg   <= other_sums[read_other];
+      since_first_reg  <= read_vid - read_first;
     end
     copy_reg <= wrote_reg && written_row_reg == addressed_row_reg;
     fetch_reg <= addressed_reg && !kept && !rst;
@@ -225,8 +226,14 @@ module agg_slots #(
 
   // C5 and C6
   reg own_sum_reg, other_sum_reg;
-  reg [SLOT_BITS-1:0] slot_reg, mask_reg;
-  reg [31:0] vid_reg, one_back_reg, two_back_reg, since_first_reg;
+  reg [SLOT_BITS-1:0] slot_reg;
+  reg [31:0] vid_reg, one_back_reg, two_back_reg;
+
+  // The VID, compared with an empty slot's. The next VID of an empty slot is the first VID, or as
+  // far after it as the slot is after the first VID's slot.
+  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, read_mask};
+  wire [31:0] since_empty = since_first_reg + turn + 32'd1;
+  reg empty_same_reg, empty_next_reg, empty_behind_reg;
 
   always @(posedge clk) begin
     own_reg <= fetch_reg ? (read_high_reg ? high_fetched : low_fetched) :
@@ -240,11 +247,12 @@ module agg_slots #(
       high_is_own_reg <= read_high_reg;
       row_reg <= addressed_row_reg;
       slot_reg <= read_slot;
-      mask_reg <= read_mask;
       vid_reg <= read_vid;
       one_back_reg <= read_vid - {{32 - SLOT_BITS{1'b0}}, read_window};
       two_back_reg <= read_vid - {{32 - SLOT_BITS{1'b0}}, read_mask} - 32'd1;
-      since_first_reg <= read_vid - read_first;
+      empty_same_reg <= &(since_first_reg | turn);
+      empty_next_reg <= (since_first_reg & ~turn) == 32'd0;
+      empty_behind_reg <= since_empty[31];
     end
   end
 
@@ -260,17 +268,33 @@ module agg_slots #(
 
   // -- C5: judge ---------------------------------------------------------------------------------
 
-  // VIDs are compared for equality with ones from the cycle before. The next VID of an empty slot
-  // is the first VID, or as far after it as the slot is after the first VID's slot.
-  wire [31:0] turn = {{32 - SLOT_BITS{1'b0}}, mask_reg};
   wire [31:0] since_own = vid_reg - own_vid;
-  wire [31:0] since_empty = since_first_reg + turn + 32'd1;
-  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0]};
+  wire unused_bits = &{1'b0, since_own[30:0], since_empty[30:0], two_back_reg[0]};
   wire all_done = (member & ~own_done & ~ports) == {PORTS{1'b0}};
   wire held = |(own_held & ports);
-  wire same = active ? vid_reg == own_vid : &(since_first_reg | turn);  // v is the slot's VID
-  wire next = active ? two_back_reg == own_vid : (since_first_reg & ~turn) == 32'd0;
-  wire may_turn = !active || (is_reduced && all_done);
+
+  // VIDs are compared for equality with ones from the cycle before: a carry passes pairs of bits
+  // that are equal, which is faster than a tree of tables. A slot's VIDs are a multiple of 2 W
+  // apart, so bit 0 is the same.
+  wire [31:0] own_high = {1'b0, own_vid[31:1]};
+  wire [31:0] vid_high = {1'b0, vid_reg[31:1]};
+  wire [31:0] two_back_high = {1'b0, two_back_reg[31:1]};
+  reg [15:0] own_pairs, next_pairs, proved_pairs;
+  integer i;
+
+  always @* begin
+    for (i = 0; i < 16; i = i + 1) begin
+      own_pairs[i] = vid_high[2*i+:2] == own_high[2*i+:2];
+      next_pairs[i] = two_back_high[2*i+:2] == own_high[2*i+:2];
+      proved_pairs[i] = one_back_reg[2*i+:2] == other_reg[2*i+:2];
+    end
+  end
+
+  wire own_same, follows, proved_same;
+  wire [15:0] unused_own, unused_next, unused_proved;
+  assign {own_same, unused_own} = {1'b0, own_pairs} + 17'd1;
+  assign {follows, unused_next} = {1'b0, next_pairs} + 17'd1;
+  assign {proved_same, unused_proved} = {1'b0, proved_pairs} + 17'd1;
 
   // C6
   reg act_reg, refuse_reg, data_reg, ask_reg, finish_reg;
@@ -290,34 +314,50 @@ module agg_slots #(
   reg [3:0] marks_reg;
 
   always @(posedge clk) begin
-    act_reg <= act && !rst;
-    refuse_reg <= refuse && !rst;
-    data_reg <= data && !rst;
-    ask_reg <= ask && !rst;
-    finish_reg <= finish && !rst;
-    valid_reg <= (refuse || data || ask || finish) && !rst;
+    act_reg <= act;
+    refuse_reg <= refuse;
+    data_reg <= data;
+    ask_reg <= ask;
+    finish_reg <= finish;
+    valid_reg <= refuse || data || ask || finish;
 
-    same_reg <= same;
-    next_reg <= next;
-    behind_reg <= active ? since_own[31] : since_empty[31];
+    same_reg <= active ? own_same : empty_same_reg;
+    next_reg <= active ? follows : empty_next_reg;
+    behind_reg <= active ? since_own[31] : empty_behind_reg;
     active_reg <= active;
     collecting_reg <= active && !closed;
     reduced_reg <= is_reduced;
     held_reg <= held;
-    turns_reg <= data && !rst && writable && next && may_turn;
-    joins_reg <= data && !rst && writable && same && active && !closed && !held;
-    stalls_reg <= data && !rst && next && is_reduced && !all_done;
-    owes_reg <= (data || ask) && !rst && same && is_reduced;
-    next_done_reg <= data && !rst && next;
+    turns_reg <= data && writable && (active ? follows && is_reduced && all_done : empty_next_reg);
+    joins_reg <= data && writable && own_same && active && !closed && !held;
+    stalls_reg <= data && follows && is_reduced && !all_done;
+    owes_reg <= (data || ask) && own_same && is_reduced;
+    next_done_reg <= data && (active ? follows : empty_next_reg);
     alone_reg <= (member & ~ports) == {PORTS{1'b0}};
     fills_reg <= (member & ~own_held & ~ports) == {PORTS{1'b0}};
-    proves_reg <= data && !rst && other_reduced && other_reg[31:0] == one_back_reg;
+    proves_reg <= data && other_reduced && proved_same;
     lags_reg <= |(member & ~own_done);
-    cuts_reg <= act && !rst && partial && active && !closed;
-    evicts_reg <= act && !rst && partial && is_reduced && |(member & ~own_done);
+    cuts_reg <= act && partial && active && !closed;
+    evicts_reg <= act && partial && is_reduced && |(member & ~own_done);
     missing_reg <= member & ~own_held;
     undone_reg <= member & ~own_done;
     marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
+    if (rst) begin
+      act_reg       <= 1'b0;
+      refuse_reg    <= 1'b0;
+      data_reg      <= 1'b0;
+      ask_reg       <= 1'b0;
+      finish_reg    <= 1'b0;
+      valid_reg     <= 1'b0;
+      turns_reg     <= 1'b0;
+      joins_reg     <= 1'b0;
+      stalls_reg    <= 1'b0;
+      owes_reg      <= 1'b0;
+      next_done_reg <= 1'b0;
+      proves_reg    <= 1'b0;
+      cuts_reg      <= 1'b0;
+      evicts_reg    <= 1'b0;
+    end
   end
 
   // -- C6: decide --------------------------------------------------------------------------------
@@ -537,7 +577,7 @@ module agg_slots #(
   // The operation: C4, C5, C6
   reg [SLOT_BITS-1:0] slot_c4, other_c4, window_c4, mask_c4, slot_c5, other_c5, window_c5, mask_c5;
   reg [ROW_BITS-1:0] row_c3, row_c4, row_c5, row_c7;
-  reg [31:0] vid_c4, vid_c5, first_c5;
+  reg [31:0] vid_c4, vid_c5, first_c4, first_c5;
   reg seen_c4, seen_c5;  // its sum was in the cache in C3
   reg in_c3, in_c4, in_c5, in_c6, in_c7;
   reg is_act, is_refuse, is_data, is_ask, is_finish;
@@ -649,7 +689,7 @@ module agg_slots #(
     window_c4 <= read_window;
     mask_c4 <= read_mask;
     {row_c3, row_c4} <= {read_row, row_c3};
-    vid_c4 <= read_vid;
+    {vid_c4, first_c4} <= {read_vid, read_first};
     seen_c4 <= summed && !does_turn;
     if (in_c4) begin
       {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
@@ -752,7 +792,7 @@ module agg_slots #(
       `PROMISED((act || refuse || data || ask || finish) == in_c5);
       if (in_c4) begin
         `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
-        `PROMISED({read_mask, read_vid} == {mask_c4, vid_c4});
+        `PROMISED({read_mask, read_vid, read_first} == {mask_c4, vid_c4, first_c4});
       end
       if (in_c6) `PROMISED(packet_now == packet_c5);
       if (in_c5 && (data || ask)) begin
@@ -793,6 +833,7 @@ module agg_slots #(
       assert (!(fetch_reg || swap_reg) || read_reg);
       if (read_reg) begin
         assert (read_high_reg == |(slot_c4 & window_c4));
+        assert (since_first_reg == vid_c4 - first_c4);
         if (!fetch_reg) begin
           assert (loaded_reg && row_reg == row_c4);
           assert (swap_reg == (read_high_reg != high_is_own_reg));
@@ -800,7 +841,7 @@ module agg_slots #(
       end
       if (loaded_reg) assert (row_reg == row_c5);
       if (in_c5 || in_c6) begin
-        assert (slot_reg == slot_c5 && mask_reg == mask_c5 && vid_reg == vid_c5);
+        assert (slot_reg == slot_c5 && vid_reg == vid_c5);
         assert (high_is_own_reg == |(slot_c5 & window_c5));
       end
 

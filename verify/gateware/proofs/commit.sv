@@ -214,6 +214,9 @@ module commit #(
   always @* begin
     assume (!valid || (port < PORTS && ports == 1 << port));  // the request's port
     assume (!(valid && act));
+    // agg_arbiter: the fields of the other kind are 0.
+    assume (!act || request == 0);
+    assume (!valid || (act_slot == 0 && act_job == 0));
     assume (!(in_c3 && (valid || act)));  // agg_arbiter: every second cycle at most
     // agg_jobs: the configuration stays.
     assume (!(in_c3 || in_c4 || in_c5 || in_c6) || config_now == config_was);
@@ -236,9 +239,9 @@ module commit #(
       assert (read_slot == slot && read_other == (slot ^ window));
       assert (row_was == (base >> 1 | (slot & mask >> 1)));
       assert (read_window == window && read_mask == mask);
+      assert (read_first == first);
       if (is_packet) assert (read_vid == its_vid);
     end
-    if (at_c4) assert (read_first == first);
     if (at_c5) begin
       assert (acts == is_act);
       assert (data == (is_packet && good && is_data));
