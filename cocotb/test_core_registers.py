@@ -671,8 +671,8 @@ class RegistersBench:
                 looks = [*looks[-3:], selected]
                 stable = len(looks) == 4 and looks[0] == looks[1]
                 dut.lag_value.value = self.lags.get(looks[0] if stable else None, self.rng.getrandbits(32))
-            # The counter's value is that of the index two cycles ago.
-            indexes = [*indexes[-2:], dut.counter_index.value]
+            # The counter's value is that of the index three cycles ago.
+            indexes = [*indexes[-3:], dut.counter_index.value]
             index = indexes[0]
             dut.counter_value.value = self.counters.get(int(index), 0) if index.is_resolvable else 0
             asked = dut.op_valid.value.is_resolvable and int(dut.op_valid.value)
@@ -997,9 +997,9 @@ async def every_bit_of_a_count_counts(dut):
 
 
 async def count_at(dut, index):
-    """Returns the value of index, two cycles after it was chosen."""
+    """Returns the value of index, three cycles after it was chosen."""
     dut.index.value = index
-    await ClockCycles(dut.clk, 2)
+    await ClockCycles(dut.clk, 3)
     await FallingEdge(dut.clk)
     return int(dut.value.value)
 
