@@ -487,6 +487,12 @@ RANKS = ["mask", "receivers"]  # of result_*, RANKS_LATENCY cycles later
 STATUS_FIELDS = ["job", "epoch", "rank", "code", "vid", "mask"]
 
 
+def queried(dut):
+    """Returns the slot and the beat that agg_egress asks for."""
+    of = "after" if int(dut.query_after.value) else "query"
+    return getattr(dut, f"{of}_slot").value, getattr(dut, f"{of}_beat").value
+
+
 class Egress:
     """The surroundings of agg_egress: picks, labels and ranks that come in their cycles, statuses,
     and a cache that fills up."""
@@ -562,8 +568,8 @@ class Egress:
                 assert read in self.written, f"{read} is not written"
                 self.reads.append(read)
             # Before the first result, no query has a meaning.
-            known = dut.query_slot.value.is_resolvable and dut.query_beat.value.is_resolvable
-            query = (int(dut.query_slot.value), int(dut.query_beat.value)) if known else None
+            slot, beat = queried(dut)
+            query = (int(slot), int(beat)) if slot.is_resolvable and beat.is_resolvable else None
             steps = [n for n in ("label", "prep", "send") if int(getattr(dut, f"{n}_valid").value)]
             named = {int(getattr(dut, f"{n}_slot").value) for n in steps}
             asked, asked_status = int(dut.pick_ready.value), int(dut.status_ready.value)
@@ -668,7 +674,7 @@ async def saturated(dut, cycles, begun=True):
     asked = asked_status = 0
     for _ in range(cycles):
         dut.pick_valid.value, dut.status_valid.value = asked, asked_status
-        dut.query_written.value = int(begun or int(dut.query_beat.value) != 0)
+        dut.query_written.value = int(begun or int(queried(dut)[1]) != 0)
         await FallingEdge(dut.clk)
         ready = int(dut.ready.value)
         asked = ready & int(dut.pick_ready.value)

@@ -222,8 +222,9 @@ class JobsBench:
         self.evict_ranks = [0] * int(dut.STAGES.value)  # those of the last cycles
         self.evicting = None  # the evicted ranks, in the cycle of their eviction
         self.was = None  # the stable outputs, and whether they may change
+        self.reduced = False  # reduces was high in the last cycle
         dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.evict.value = 0
-        dut.evict_ranks.value = dut.reduced.value = 0
+        dut.evict_ranks.value = dut.reduces.value = 0
         dut.idle.value = dut.cleared.value = 1
         dut.drained.value = (1 << self.jobs) - 1
 
@@ -236,13 +237,14 @@ class JobsBench:
         change."""
         dut, rng = self.dut, self.rng
         self.judge()
-        drained, reduced = rng.getrandbits(self.jobs), rng.random() < 0.3
-        dut.drained.value, dut.reduced.value = drained, int(reduced)
+        drained, reduces = rng.getrandbits(self.jobs), rng.random() < 0.3
+        dut.drained.value, dut.reduces.value = drained, int(reduces)
         dut.evict_ranks.value = self.evict_ranks.pop()
         self.evict_ranks.insert(0, rng.getrandbits(self.model.ports) if self.evicting is None else self.evicting)
         await FallingEdge(dut.clk)
         flush, valid = int(dut.flush.value), int(dut.job_valid.value)
-        self.check_clear(flush, valid, reduced)
+        self.check_clear(flush, valid)
+        self.reduced = reduces
         self.check_stable()
         self.drained = flush & (self.drained | drained)
         self.held = int(dut.hold_commits.value)
@@ -281,7 +283,7 @@ class JobsBench:
         while 1 not in self.judged:
             await self.cycle()
 
-    def check_clear(self, flush, valid, reduced):
+    def check_clear(self, flush, valid):
         """Checks that a slot is cleared only for a job that has drained, once, and while nothing is
         judged."""
         dut = self.dut
@@ -291,7 +293,7 @@ class JobsBench:
         if not int(dut.clear.value):
             return
         slot = 1 << int(dut.clear_slot.value)
-        assert int(dut.hold_commits.value) and not self.judged and not reduced
+        assert int(dut.hold_commits.value) and not self.judged and not self.reduced
         assert flush and self.drained & flush == flush, "a slot is cleared whose job has not drained"
         assert not self.walked & slot, "a slot is cleared twice"
         assert not any(valid >> n & 1 and job.slots() & slot for n, job in enumerate(self.model.jobs) if job.setup)
@@ -671,8 +673,8 @@ class RegistersBench:
                 looks = [*looks[-3:], selected]
                 stable = len(looks) == 4 and looks[0] == looks[1]
                 dut.lag_value.value = self.lags.get(looks[0] if stable else None, self.rng.getrandbits(32))
-            # The counter's value is that of the index two cycles ago.
-            indexes = [*indexes[-2:], dut.counter_index.value]
+            # The counter's value is that of the index three cycles ago.
+            indexes = [*indexes[-3:], dut.counter_index.value]
             index = indexes[0]
             dut.counter_value.value = self.counters.get(int(index), 0) if index.is_resolvable else 0
             asked = dut.op_valid.value.is_resolvable and int(dut.op_valid.value)
@@ -997,9 +999,9 @@ async def every_bit_of_a_count_counts(dut):
 
 
 async def count_at(dut, index):
-    """Returns the value of index, two cycles after it was chosen."""
+    """Returns the value of index, three cycles after it was chosen."""
     dut.index.value = index
-    await ClockCycles(dut.clk, 2)
+    await ClockCycles(dut.clk, 3)
     await FallingEdge(dut.clk)
     return int(dut.value.value)
 

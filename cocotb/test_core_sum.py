@@ -519,6 +519,9 @@ def test_agg_labels(ports, job_bits, slot_bits):
 
 # agg_writer
 
+QUERY = ["query_slot", "query_beat", "query_gen"]
+AFTER = ["after_slot", "after_beat", "after_gen"]
+
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(idle=list(PATTERNS), passes=["one", "some"])
@@ -529,7 +532,7 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
     idle = PATTERNS[idle]()
     slots, lanes, most = 1 << len(dut.next_slot), len(dut.sum_nonfinite), 1 << len(dut.next_beat)
     jobs = 1 << len(dut.next_job)
-    for name in ("next_valid", "next_again", "sum_nonfinite", "sum_over", "query_slot", "query_beat", "query_gen"):
+    for name in ("next_valid", "next_again", "sum_nonfinite", "sum_over", *QUERY, *AFTER, "query_after"):
         getattr(dut, name).value = 0
     dut.clear.value = 0
     await start(dut)
@@ -569,7 +572,14 @@ async def a_slot_is_reduced_when_all_its_beats_are_there(dut, idle, passes):
         dut.next_gen.value, dut.next_job.value = gen[at], job[at]
         asked = rng.randrange(slots)
         place = rng.randrange(length[asked] or most)
-        dut.query_slot.value, dut.query_beat.value, dut.query_gen.value = asked, place, gen[asked] or (not length[asked])
+        # The query in question, and some other.
+        after = rng.randrange(2)
+        other = rng.randrange(slots), rng.randrange(most), rng.randrange(2)
+        dut.query_after.value = after
+        for name, value in zip(AFTER if after else QUERY, (asked, place, gen[asked] or (not length[asked]))):
+            getattr(dut, name).value = value
+        for name, value in zip(QUERY if after else AFTER, other):
+            getattr(dut, name).value = value
         await FallingEdge(dut.clk)
         assert number(dut.wr_en) == int(writes is not None)
         if writes:

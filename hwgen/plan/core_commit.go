@@ -85,6 +85,7 @@ func (b *coreBuilder) events() {
 		{"refused_answer", 1, "a status may answer it"},
 	})
 	m.Comment("A slot was summed (agg_writer)")
+	m.Wire("reduces", 1, "in the next cycle: reduced")
 	b.wires("reduced", []jobWire{
 		{"", 1, ""},
 		{"_slot", b.slotBits, ""},

@@ -2,8 +2,9 @@
 //
 // Events are pulses: one count for each cycle in which an event is high. refused_code selects the
 // counter of a refusal. A shell refuses some packets before they reach the core; those share the
-// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. The value of index is at
-// value two cycles later; index must be stable meanwhile.
+// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0 removes
+// the events up to that cycle, and the counts are 0 in cycle 2. The value of index is at value
+// three cycles later; index must be stable meanwhile.
 
 `default_nettype none
 
@@ -55,6 +56,7 @@ module agg_counters #(
   reg [COUNTERS-1:0] one_reg, two_reg;  // counts grow by one, or by two
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
   reg link_down_reg;
+  reg clear_reg;
 
   wire [31:0] nonfinite_count =
       counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
@@ -112,20 +114,14 @@ module agg_counters #(
     two_reg       <= events_next & shell_next;
     nonfinite_reg <= nonfinite_out;
     overflow_reg  <= overflow;
-    link_down_reg <= link_down;
+    link_down_reg <= link_down || rst;
+    clear_reg     <= clear || rst;
     for (i = 0; i < COUNTERS; i = i + 1) begin
       counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {30'd0, two_reg[i], one_reg[i]};
     end
     counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
     counts_reg[32*COUNT_OVERFLOW+:32]      <= overflow_count;
-    if (rst || clear) begin
-      one_reg       <= {COUNTERS{1'b0}};
-      two_reg       <= {COUNTERS{1'b0}};
-      nonfinite_reg <= {COUNT_BITS{1'b0}};
-      overflow_reg  <= {COUNT_BITS{1'b0}};
-      counts_reg    <= {32 * COUNTERS{1'b0}};
-    end
-    if (rst) link_down_reg <= 1'b1;
+    if (clear_reg) counts_reg <= {32 * COUNTERS{1'b0}};
   end
 
   // -- Read ---------------------------------------------------------------------------------------
@@ -136,13 +132,15 @@ module agg_counters #(
   wire [256*GROUPS-1:0] counts = {{256 * GROUPS - 32 * COUNTERS{1'b0}}, counts_reg};
   reg [32*GROUPS-1:0] group_reg;
   reg [31:0] value_reg;
+  reg [5:0] index_reg;
   integer g;
 
   always @(posedge clk) begin
+    index_reg <= index;
     for (g = 0; g < GROUPS; g = g + 1) begin
-      group_reg[32*g+:32] <= counts[{g[2:0], index[2:0], 5'd0}+:32];
+      group_reg[32*g+:32] <= counts[{g[2:0], index_reg[2:0], 5'd0}+:32];
     end
-    value_reg <= group_reg[{index[5:3], 5'd0}+:32];
+    value_reg <= group_reg[{index_reg[5:3], 5'd0}+:32];
   end
 
   assign value = value_reg;

@@ -99,10 +99,15 @@ module agg_egress #(
     input wire                 clear,
     input wire [SLOT_BITS-1:0] clear_slot,
 
-    // The cache's writer: one cycle later, whether that beat is written
+    // The cache's writer: one cycle later, whether that beat is written; with query_after, whether
+    // the one in after_* is
     output wire [ SLOT_BITS-1:0] query_slot,
     output wire                  query_gen,
     output wire [INDEX_BITS-1:0] query_beat,
+    output wire [ SLOT_BITS-1:0] after_slot,
+    output wire                  after_gen,
+    output wire [INDEX_BITS-1:0] after_beat,
+    output wire                  query_after,
     input  wire                  query_written,
 
     // A packet is certain to be sent: one cycle later in start
@@ -156,12 +161,10 @@ module agg_egress #(
   wire [PORTS-1:0] receivers = waits_reg ? receivers_reg : result_receivers;
 
   // A pick is cancelled in its first cycle here if its slot began since the decision, which was two
-  // cycles ago.
-  reg [1:0] begun_reg;
-  reg [2*SLOT_BITS-1:0] begun_slot_reg;
-  wire cancel = step_reg[0] && ((begun && begun_slot == slot_reg) ||
-      (begun_reg[0] && begun_slot_reg[0+:SLOT_BITS] == slot_reg) ||
-      (begun_reg[1] && begun_slot_reg[SLOT_BITS+:SLOT_BITS] == slot_reg));
+  // cycles ago. Most of that is known when the pick comes.
+  reg begun_reg, lost_reg;
+  reg [SLOT_BITS-1:0] begun_slot_reg;
+  wire cancel = step_reg[0] && (lost_reg || (begun && begun_slot == slot_reg));
 
   reg prep_reg;
   wire prepares = (step_reg[STEPS] || waits_reg) && !prep_reg;
@@ -171,10 +174,11 @@ module agg_egress #(
 
   always @(posedge clk) begin
     label_whole_reg <= label_whole && !pick_valid;
-    begun_reg       <= {begun_reg[0], begun};
-    begun_slot_reg  <= {begun_slot_reg[0+:SLOT_BITS], begun_slot};
+    begun_reg <= begun;
+    begun_slot_reg <= begun_slot;
+    lost_reg <= (begun && begun_slot == pick_slot) || (begun_reg && begun_slot_reg == pick_slot);
 
-    step_reg        <= {step_reg[STEPS-1:1], step_reg[0] && !cancel, pick_valid};
+    step_reg <= {step_reg[STEPS-1:1], step_reg[0] && !cancel, pick_valid};
     if (pick_valid) label_reg <= 1'b1;
     else if (prepares || cancel) label_reg <= 1'b0;
     waits_reg <= (step_reg[STEPS] || waits_reg) && prep_reg;
@@ -198,7 +202,7 @@ module agg_egress #(
     end
 
     if (rst) begin
-      begun_reg <= 2'd0;
+      begun_reg <= 1'b0;
       label_reg <= 1'b0;
       step_reg  <= {STEPS + 1{1'b0}};
       waits_reg <= 1'b0;
@@ -332,11 +336,13 @@ module agg_egress #(
   // -- Sending ------------------------------------------------------------------------------------
 
   // The candidate is the beat to be read next: of the result being sent, or the first one of the
-  // prepared result.
+  // prepared result. Its slot has a register of its own, which addresses the cache.
   reg sending_reg;  // the result has beats left to read
+  reg [SLOT_BITS-1:0] slot_now_reg;
+  reg gen_now_reg;
   reg [SLOT_BITS-1:0] send_slot_reg;
-  reg send_gen_reg;
   reg [INDEX_BITS-1:0] beat_reg;  // 0 unless sending
+  reg [INDEX_BITS-1:0] beat_after_reg;  // beat_reg + 1
   reg [INDEX_BITS-1:0] send_last_reg;
   reg send_ends_reg;  // beat_reg is the last one
   reg send_whole_reg;  // all beats are written
@@ -351,20 +357,24 @@ module agg_egress #(
   wire written = known_reg || (asked_reg && query_written);
   wire status_first = status_reg && !(after_status_reg && known_reg);
   wire ends = sending_reg ? send_ends_reg : prep_one_reg;
-  wire [SLOT_BITS-1:0] slot = sending_reg ? send_slot_reg : prep_slot_reg;
-  wire gen = sending_reg ? send_gen_reg : prep_gen_reg;
 
   assign rd_en        = free && written && (sending_reg || !status_first);
-  assign rd_slot      = slot;
+  assign rd_slot      = slot_now_reg;
   assign rd_beat      = beat_reg;
   assign takes_result = rd_en && !sending_reg;
   assign takes_status = free && !sending_reg && status_first;
 
-  // The next query: about the beat after the candidate if that is written.
-  wire to_next = sending_reg && send_ends_reg && written;
-  assign query_slot = to_next ? prep_slot_reg : slot;
-  assign query_gen  = to_next ? prep_gen_reg : gen;
-  assign query_beat = to_next ? FIRST : written ? beat_reg + 1'b1 : beat_reg;
+  // The next query: about the candidate, or the beat after it if that is written.
+  wire to_prep = sending_reg && send_ends_reg;
+  assign query_slot  = slot_now_reg;
+  assign query_gen   = gen_now_reg;
+  assign query_beat  = beat_reg;
+  assign after_slot  = to_prep ? prep_slot_reg : slot_now_reg;
+  assign after_gen   = to_prep ? prep_gen_reg : gen_now_reg;
+  assign after_beat  = to_prep ? FIRST : beat_after_reg;
+  assign query_after = written;
+
+  wire stays = rd_en ? !ends : sending_reg;  // the next candidate is of the same result
 
   // The result of the next candidate, if it is known now, is whole.
   wire send_whole = send_whole_reg || (clear && clear_slot == send_slot_reg);
@@ -377,16 +387,20 @@ module agg_egress #(
     asked_reg <= rd_en && !ends ? 1'b1 : rd_en && !sending_reg ? 1'b0 :
         sending_reg && !rd_en ? 1'b1 : prep_reg;
     if (rd_en) begin
-      sending_reg <= !ends;
-      beat_reg    <= ends ? FIRST : beat_reg + 1'b1;
+      sending_reg    <= !ends;
+      beat_reg       <= ends ? FIRST : beat_after_reg;
+      beat_after_reg <= ends ? SECOND : beat_after_reg + 1'b1;
+    end
+    if (!stays) begin
+      slot_now_reg <= prepares ? slot_reg : prep_slot_reg;
+      gen_now_reg  <= prepares ? result_gen : prep_gen_reg;
     end
     if (takes_result) begin
       send_slot_reg <= prep_slot_reg;
-      send_gen_reg  <= prep_gen_reg;
       send_last_reg <= prep_last_reg;
       send_ends_reg <= prep_last_reg == SECOND;
     end else if (rd_en) begin
-      send_ends_reg <= beat_reg + 1'b1 == send_last_reg;
+      send_ends_reg <= beat_after_reg == send_last_reg;
     end
 
     if (takes_result) after_status_reg <= 1'b0;
@@ -406,6 +420,7 @@ module agg_egress #(
       asked_reg        <= 1'b0;
       sending_reg      <= 1'b0;
       beat_reg         <= FIRST;
+      beat_after_reg   <= SECOND;
       valid_reg        <= 1'b0;
       dest_reg         <= {PORTS{1'b0}};
       after_status_reg <= 1'b0;
@@ -462,6 +477,8 @@ module agg_egress #(
   (* anyconst *)reg [ SLOT_BITS-1:0] a_slot;
   (* anyconst *)reg [INDEX_BITS-1:0] a_beat;
   reg a_known, a_asked;
+  wire a_queried = query_after ? after_slot == a_slot && after_beat == a_beat :
+      query_slot == a_slot && query_beat == a_beat;
   reg a_cleared;  // the slot was cleared since it began
   // The results' slots were cleared since they were picked; so the front was in the last cycle.
   reg label_cleared, prep_cleared, send_cleared, front_cleared;
@@ -547,7 +564,7 @@ module agg_egress #(
     end
     if (rd_en) next <= (takes_result ? 0 : next) + 1;
 
-    a_asked <= query_slot == a_slot && query_beat == a_beat;
+    a_asked <= a_queried;
     a_known <= (a_known || (a_asked && query_written)) && !(begun && begun_slot == a_slot);
     a_cleared <= (a_cleared || (clear && clear_slot == a_slot)) && !(begun && begun_slot == a_slot);
     label_cleared <= !pick_valid && (label_cleared || (clear && clear_slot == label_slot));
@@ -641,7 +658,8 @@ module agg_egress #(
       if (step_reg[0]) assert (cancel == (label_lost || (begun && begun_slot == label_slot)));
       if (prep_valid) assert (!prep_lost);
       if (send_valid) assert (!send_lost);
-      assert (began == begun_reg && began_slot == begun_slot_reg);
+      assert (began[0] == begun_reg && began_slot[0+:SLOT_BITS] == begun_slot_reg);
+      if (step_reg[0]) assert (lost_reg == label_lost);
 
       // A packet is decided on with a port_ready of two cycles ago. That knows of the starts up to
       // four cycles ago, and a start comes two cycles after its decision is shown. So no packet for
@@ -677,8 +695,12 @@ module agg_egress #(
       if (sending_reg) begin
         assert (sends == send_slot && next == beat_reg && next != 0 && next <= send_last);
         assert (send_last_reg == send_last && send_ends_reg == (next == send_last));
-        assert (send_gen_reg == send_gen);
-      end else assert (beat_reg == 0);
+        assert (gen_now_reg == send_gen && slot_now_reg == send_slot);
+      end else begin
+        assert (beat_reg == 0);
+        if (prep_reg) assert (gen_now_reg == prep_gen && slot_now_reg == prep_slot);
+      end
+      assert (beat_after_reg == beat_reg + 1'b1);
       if (rd_en) assert (sending_reg || (takes_result && prep_reg));
       if (rd_en) assert (rd_slot == (sending_reg ? sends : prep_slot));
       if (rd_en) assert (rd_beat == (sending_reg ? next : 0));

@@ -2,9 +2,9 @@
 // commit, in the order of the specification.
 //
 // check is high from the operation's first cycle until it is executed; op_* and all jobs are stable
-// then. Latency: checked is high, and code and changes are valid, from the fourth such cycle on.
-// Cycle 1 selects the job's configuration, cycle 2 compares, cycle 3 decides. Not done here:
-// whether slots are free (agg_job_places).
+// then. Latency: checked is high, and code and changes are valid, from the fifth such cycle on.
+// Cycle 1 selects the job's configuration, cycle 2 compares byte by byte, cycle 3 joins the bytes,
+// cycle 4 decides. Not done here: whether slots are free (agg_job_places).
 
 `default_nettype none
 
@@ -75,39 +75,79 @@ module agg_job_checks #(
     member_reg   <= member[PORTS*op_index+:PORTS];
   end
 
-  // -- Second cycle: comparisons ------------------------------------------------------------------
+  // -- Second cycle: comparisons, by byte ---------------------------------------------------------
 
-  wire [15:0] newer = op_epoch - epoch_reg;
+  localparam integer BYTES = 36;  // ports, chunk, window, deadline, first VID
+
+  wire [8*BYTES-1:0] asks = {op_ports, op_chunk, op_window, op_deadline, op_first};
+  wire [8*BYTES-1:0] has = {
+    {64 - PORTS{1'b0}},
+    member_reg,
+    48'd0,
+    chunk_reg,
+    {64 - SLOT_BITS{1'b0}},
+    window_reg,
+    31'd0,
+    partial_reg,
+    deadline_reg,
+    first_reg
+  };
+  wire [63:0] no_ports = op_ports >> PORTS;  // bits beyond the ports
+  wire [63:0] no_deadline = {op_deadline[63:33], 33'd0};
+  wire [SLOT_BITS-1:0] window_low = op_window[SLOT_BITS-1:0];
+
+  reg valid_then_reg, ever_then_reg;
+  reg [15:0] newer_reg;
+  reg [BYTES-1:0] differs_reg;
+  reg [7:0] ports_reg, no_ports_reg, op_chunk_reg, op_window_reg;  // not zero
+  reg [7:0] no_deadline_reg;
+  reg [3:0] op_deadline_reg;  // without the bit that allows partial sums
+  reg chunk_over_reg, chunk_odd_reg, window_over_reg, window_odd_reg;
+  integer k;
+
+  always @(posedge clk) begin
+    valid_then_reg <= valid_reg;
+    ever_then_reg  <= ever_reg;
+    newer_reg      <= op_epoch - epoch_reg;
+    for (k = 0; k < BYTES; k = k + 1) differs_reg[k] <= asks[8*k+:8] != has[8*k+:8];
+    for (k = 0; k < 8; k = k + 1) begin
+      ports_reg[k]       <= |op_ports[8*k+:8];
+      no_ports_reg[k]    <= |no_ports[8*k+:8];
+      op_chunk_reg[k]    <= |op_chunk[8*k+:8];
+      op_window_reg[k]   <= |op_window[8*k+:8];
+      no_deadline_reg[k] <= |no_deadline[8*k+:8];
+    end
+    for (k = 0; k < 4; k = k + 1) op_deadline_reg[k] <= |op_deadline[8*k+:8];
+    // The lower two bytes. There is no job with a longer chunk or window.
+    chunk_over_reg  <= op_chunk[15:0] > MOST_CHUNK[15:0];
+    chunk_odd_reg   <= (op_chunk[15:0] & (LANES[15:0] - 16'd1)) != 16'd0;
+    window_over_reg <= op_window[15:0] > MOST_WINDOW[15:0];
+    window_odd_reg  <= (window_low & (window_low - 1'b1)) != {SLOT_BITS{1'b0}};
+  end
+
+  // -- Third cycle: the bytes joined --------------------------------------------------------------
+
   reg beyond_reg, other_epoch_reg, stale_reg, any_reg, was_valid_reg;
-  reg [4:0] same_reg;  // ports, chunk, window, deadline, first VID
+  reg same_reg;
   reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
 
   always @(posedge clk) begin
     beyond_reg <= op_beyond != 8'd0;
     any_reg <= job_valid != {JOBS{1'b0}};
-    was_valid_reg <= valid_reg;
-    other_epoch_reg <= op_epoch != epoch_reg;
-    stale_reg <= ever_reg && (newer == 16'd0 || newer[15]);
-    same_reg <= {
-      op_ports == {{64 - PORTS{1'b0}}, member_reg},
-      op_chunk == {48'd0, chunk_reg},
-      op_window == {{64 - SLOT_BITS{1'b0}}, window_reg},
-      op_deadline == {31'd0, partial_reg, deadline_reg},
-      op_first == first_reg
-    };
-    ports_good_reg <= op_ports != 64'd0 && (op_ports >> PORTS) == 64'd0;
-    chunk_good_reg <= op_chunk != 64'd0 && op_chunk <= MOST_CHUNK &&
-        (op_chunk & (LANES - 64'd1)) == 64'd0;
-    window_good_reg <= op_window != 64'd0 && op_window <= MOST_WINDOW &&
-        (op_window[SLOT_BITS-1:0] & (op_window[SLOT_BITS-1:0] - 1'b1)) == {SLOT_BITS{1'b0}};
-    deadline_good_reg <= (op_deadline >> 33) == 64'd0 &&
-        !(op_deadline[32] && op_deadline[31:0] == 32'd0);
+    was_valid_reg <= valid_then_reg;
+    other_epoch_reg <= newer_reg != 16'd0;
+    stale_reg <= ever_then_reg && (newer_reg == 16'd0 || newer_reg[15]);
+    same_reg <= differs_reg == {BYTES{1'b0}};
+    ports_good_reg <= |ports_reg && !(|no_ports_reg);
+    chunk_good_reg <= |op_chunk_reg && !(|op_chunk_reg[7:2] || chunk_over_reg || chunk_odd_reg);
+    window_good_reg   <= |op_window_reg &&
+        !(|op_window_reg[7:2] || window_over_reg || window_odd_reg);
+    deadline_good_reg <= !(|no_deadline_reg || (op_deadline[32] && !(|op_deadline_reg)));
   end
 
-  // -- Third cycle: the decision ------------------------------------------------------------------
+  // -- Fourth cycle: the decision -----------------------------------------------------------------
 
   wire running = was_valid_reg && !other_epoch_reg;  // already set up, with this epoch
-  wire same = &same_reg;
   reg [7:0] code_next, code_reg;
   reg changes_reg;
 
@@ -115,7 +155,7 @@ module agg_job_checks #(
     code_next = CODE_DONE;
     if (op_commit) begin
       if (beyond_reg) code_next = CODE_BAD_JOB;
-      else if (running && !same) code_next = CODE_EPOCH_IN_USE;
+      else if (running && !same_reg) code_next = CODE_EPOCH_IN_USE;
       else if (running) code_next = CODE_DONE;
       else if (stale_reg) code_next = CODE_STALE_EPOCH;
       else if (!ports_good_reg) code_next = CODE_BAD_PORTS;
@@ -136,11 +176,11 @@ module agg_job_checks #(
 
   // -- Age of the operation -----------------------------------------------------------------------
 
-  reg [2:0] age_reg;  // one bit for each cycle of checks
+  reg [3:0] age_reg;  // one bit for each cycle of checks
 
-  always @(posedge clk) age_reg <= check ? {age_reg[1:0], 1'b1} : 3'd0;
+  always @(posedge clk) age_reg <= check ? {age_reg[2:0], 1'b1} : 4'd0;
 
-  assign checked = age_reg[2];
+  assign checked = age_reg[3];
   assign code    = code_reg;
   assign changes = changes_reg;
 
@@ -182,6 +222,11 @@ module agg_job_checks #(
   reg [7:0] want;
   reg is_change;
 
+  function [7:0] byte_any(input [63:0] word);
+    integer b;
+    for (b = 0; b < 8; b = b + 1) byte_any[b] = word[8*b+:8] != 0;
+  endfunction
+
   initial assume (age_reg == 0);  // agg_jobs: nothing is checked during a reset
 
   always @* begin
@@ -212,7 +257,7 @@ module agg_job_checks #(
     if (check_was)
       assert (age_reg[0]);
       else assert (age_reg == 0);
-    assert (age_reg == 0 || age_reg == 1 || age_reg == 3 || age_reg == 7);
+    assert (age_reg == 0 || age_reg == 1 || age_reg == 3 || age_reg == 7 || age_reg == 15);
     if (check && age_reg[0]) begin
       assert (valid_reg == its_valid && ever_reg == job_ever[op_index] && epoch_reg == its_epoch);
       assert (chunk_reg == its_chunk && window_reg == its_window && member_reg == its_member);
@@ -220,7 +265,19 @@ module agg_job_checks #(
       assert ({partial_reg, deadline_reg} == its_deadline);
     end
     if (check && age_reg[1]) begin
-      assert (running == repeats && same == equal && any_reg == (job_valid != 0));
+      assert (valid_then_reg == its_valid && ever_then_reg == job_ever[op_index]);
+      assert (newer_reg == distance && (differs_reg == 0) == equal);
+      assert (ports_reg == byte_any(op_ports) && no_ports_reg == byte_any(op_ports >> PORTS));
+      assert (op_chunk_reg == byte_any(op_chunk) && op_window_reg == byte_any(op_window));
+      assert (op_deadline_reg == byte_any({32'd0, op_deadline[31:0]}));
+      assert (no_deadline_reg == byte_any({op_deadline[63:33], 33'd0}));
+      assert (chunk_over_reg == (op_chunk[15:0] > MOST_CHUNK));
+      assert (chunk_odd_reg == ((op_chunk & (LANES - 1)) != 0));
+      assert (window_over_reg == (op_window[15:0] > MOST_WINDOW));
+      assert (window_odd_reg == ((window_low & (window_low - 1'b1)) != 0));
+    end
+    if (check && age_reg[2]) begin
+      assert (running == repeats && same_reg == equal && any_reg == (job_valid != 0));
       assert (beyond_reg == (op_beyond != 0) && was_valid_reg == its_valid);
       assert (other_epoch_reg == (op_epoch != its_epoch));
       assert (stale_reg == (job_ever[op_index] && (distance == 0 || distance[15])));

@@ -53,7 +53,7 @@ module agg_job_counts #(
   wire [32:0] overflow_next = {1'b0, overflow_reg} + {{33 - COUNT_BITS{1'b0}}, more_overflow};
 
   always @(posedge clk) begin
-    clear_reg       <= clear;
+    clear_reg       <= clear || rst;
     stored_reg      <= stored_nonfinite;
     stored_vid_reg  <= vid;
     stored_rank_reg <= rank;
@@ -74,7 +74,7 @@ module agg_job_counts #(
     if (more_out != {COUNT_BITS{1'b0}}) out_any_reg <= 1'b1;
     if (more_overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
 
-    if (rst || clear_reg) begin
+    if (clear_reg) begin
       stored_reg       <= 1'b0;
       in_reg           <= 32'd0;
       out_reg          <= 32'd0;

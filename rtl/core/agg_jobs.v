@@ -12,7 +12,7 @@
 //           of job_valid falls, and its bit of flush rises
 //   DRAIN   commits go on, until the job's reductions have drained
 //   HALT    the pipeline of commits empties
-//   WALK    clear names the job's slots, one a cycle except where reduced is high
+//   WALK    clear names the job's slots, one a cycle except in the cycle after reduces
 //   REST    every clear has reached its memory; flush falls with the last of these cycles
 //
 // When all jobs end at once, by the link, an operation or a reset, quiet is high together with
@@ -30,9 +30,9 @@
 // Bounds, if the pipeline takes at most 8 cycles to become idle: STOP, HALT and ADMIT take at most
 // 10 cycles each, DRAIN as long as the lanes take to finish the job's sums, but at least 4, REST 4,
 // and RANKS PORTS + 2. WALK takes a cycle for each slot of the job (2 W; after a reset, or if all
-// end, all slots of the card) and for each cycle with reduced. No slot turns over meanwhile, so other
+// end, all slots of the card) and for each reduced slot. No slot turns over meanwhile, so other
 // jobs reduce each of theirs at most once: WALK takes at most as many cycles as the card has slots.
-// Without cycles with reduced, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
+// Without reduced slots, a job ends within 2 W + 24 cycles besides DRAIN. Commits of
 // others pause for at most 2 W + 14 of them in a row, and PORTS + 2 more if a new job follows.
 //
 // A job that was not set up has neither sums nor slots: REST follows STOP, and drops its statuses.
@@ -91,7 +91,7 @@ module agg_jobs #(
     output wire            hold_commits,  // agg_arbiter grants nothing
     input  wire            idle,          // nothing is being judged
     input  wire [JOBS-1:0] drained,       // no reduction of the job is under way
-    input  wire            reduced,       // the slot memories are in use
+    input  wire            reduces,       // the slot memories are in use in the next cycle
 
     // Ends and beginnings
     output wire [     JOBS-1:0] flush,
@@ -129,24 +129,21 @@ module agg_jobs #(
 
   localparam [JOBS-1:0] ONE_JOB = 1;
 
-  localparam [3:0] STATE_IDLE = 4'd0;
-  localparam [3:0] STATE_PLACE = 4'd1;  // find slots for the new job
-  localparam [3:0] STATE_STOP = 4'd2;
-  localparam [3:0] STATE_DRAIN = 4'd3;
-  localparam [3:0] STATE_HALT = 4'd4;
-  localparam [3:0] STATE_WALK = 4'd5;
-  localparam [3:0] STATE_REST = 4'd6;
-  localparam [3:0] STATE_RANKS = 4'd7;
-  localparam [3:0] STATE_COUNTS = 4'd8;
-  localparam [3:0] STATE_ADMIT = 4'd9;
+  localparam integer STATE_IDLE = 0;
+  localparam integer STATE_PLACE = 1;  // find slots for the new job
+  localparam integer STATE_STOP = 2;
+  localparam integer STATE_DRAIN = 3;
+  localparam integer STATE_HALT = 4;
+  localparam integer STATE_WALK = 5;
+  localparam integer STATE_REST = 6;
+  localparam integer STATE_RANKS = 7;
+  localparam integer STATE_COUNTS = 8;
+  localparam integer STATE_ADMIT = 9;
   localparam integer STATES = 10;
   localparam [STATES-1:0] ONE_STATE = 1;
 
-  reg [3:0] state_reg, target;
-  reg [STATES-1:0] at_reg;  // state_reg, one-hot
-  wire [STATES-1:0] may_leave;
-  wire leaves = |(at_reg & may_leave);  // the next state is target
-  reg [1:0] cycle_reg;  // of the state, from 0 to 3
+  reg [STATES-1:0] at_reg;  // one-hot
+  reg [1:0] cycle_reg;  // of STOP, DRAIN, HALT, REST or ADMIT, from 0 to 3
   reg stopped_reg;
   reg hold_commits_reg;
 
@@ -162,7 +159,10 @@ module agg_jobs #(
   reg [SLOT_BITS-1:0] mask_next_reg, place_reg;  // slots of the new job
   reg [JOBS-1:0] sets_up_reg;
   reg ranks_start_reg;
-  reg [SLOT_BITS-1:0] clear_slot_reg, last_slot_reg;  // the walk
+  // The walk
+  reg clear_reg;
+  reg [SLOT_BITS-1:0] clear_slot_reg, last_slot_reg;
+  reg clears_last_reg;  // these are the same
 
   reg [JOBS-1:0] valid_reg, complete_reg, ever_reg;
   reg [16*JOBS-1:0] epoch_reg;
@@ -181,7 +181,7 @@ module agg_jobs #(
 
   wire asked = reply_reg && !link_down;  // the requester is still connected
   wire [JOB_BITS-1:0] op_index = JOBS == 1 ? {JOB_BITS{1'b0}} : op_job[JOB_BITS-1:0];
-  wire op_checks = state_reg == STATE_IDLE && op_valid && !done_reg && !link_down && !rst;
+  wire op_checks = at_reg[STATE_IDLE] && op_valid && !done_reg && !link_down && !rst;
   wire op_checked, op_changes;
   wire [7:0] op_check;
   wire place_found, no_place;
@@ -227,7 +227,7 @@ module agg_jobs #(
       .SLOT_BITS(SLOT_BITS)
   ) u_places (
       .clk        (clk),
-      .seek       (state_reg == STATE_PLACE && !rst),
+      .seek       (at_reg[STATE_PLACE] && !rst),
       .job        (op_index),
       .mask       (mask_next_reg),
       .job_valid  (valid_reg),
@@ -278,7 +278,7 @@ module agg_jobs #(
         finished_reg[PORTS*e+:PORTS] <= finished_reg[PORTS*e+:PORTS] | finish_ports;
         finished_ranks_reg[PORTS*e+:PORTS] <= finished_ranks_reg[PORTS*e+:PORTS] | finish_bit;
       end
-      if (state_reg == STATE_DRAIN && flush_reg[e]) begin
+      if (at_reg[STATE_DRAIN] && flush_reg[e]) begin
         finished_reg[PORTS*e+:PORTS]       <= {PORTS{1'b0}};
         finished_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
       end
@@ -358,124 +358,127 @@ module agg_jobs #(
   // -- States -------------------------------------------------------------------------------------
 
   wire settled = &cycle_reg;
-  wire decides = state_reg == STATE_STOP && stopped_reg;
+
+  // IDLE: an end is due. With the link up and no job complete, an operation causes it.
+  wire end_due = (link_down && |valid_reg) || any_finished_reg;
+  wire op_due = op_starts && op_changes && !any_finished_reg;  // the link is up
+  wire to_place = at_reg[STATE_IDLE] && op_due && op_commit;
+  wire to_stop = at_reg[STATE_IDLE] && (end_due || (op_due && !op_commit));
+
+  // PLACE
+  wire placed = at_reg[STATE_PLACE] && asked && place_found;
+  wire unplaced = at_reg[STATE_PLACE] && (!asked || no_place);
+
+  // STOP: what ends
+  wire decides = at_reg[STATE_STOP] && stopped_reg;
   wire link_ends = decides && link_down && |valid_reg;
   // Its operation, if any, starts again.
   wire finish_ends = decides && !link_down && any_finished_reg;
   wire op_ends = decides && asked && !any_finished_reg;
   wire ends_all = link_ends || (op_ends && op_all);
   wire ends = link_ends || finish_ends || op_ends;
-  wire sets_up_next = state_reg == STATE_REST && settled && set_up_reg && asked;
+  wire drains = ends_all || finish_ends || (op_ends && op_had_reg);
   wire [JOB_BITS-1:0] end_job = finish_ends ? finished_job_reg : op_index;
 
-  // For each state, whether it ends
-  assign may_leave[STATE_IDLE] = (link_down && |valid_reg) || any_finished_reg ||
-      (op_starts && op_changes);
-  assign may_leave[STATE_PLACE] = !asked || no_place || place_found;
-  assign may_leave[STATE_STOP] = stopped_reg;
-  assign may_leave[STATE_DRAIN] = settled && &(drained | ~flush_reg);
-  assign may_leave[STATE_HALT] = stopped_reg;
-  assign may_leave[STATE_WALK] = !reduced && clear_slot_reg == last_slot_reg;
-  assign may_leave[STATE_REST] = settled;
-  assign may_leave[STATE_RANKS] = ranks_done;
-  assign may_leave[STATE_COUNTS] = cleared;
-  assign may_leave[STATE_ADMIT] = stopped_reg;
+  // The others
+  wire drain_ends = at_reg[STATE_DRAIN] && settled && &(drained | ~flush_reg);
+  wire halt_ends = at_reg[STATE_HALT] && stopped_reg;
+  wire walk_ends = clear_reg && clears_last_reg;
+  wire rest_ends = at_reg[STATE_REST] && settled;
+  wire sets_up_next = rest_ends && set_up_reg && asked;
+  wire ranks_end = at_reg[STATE_RANKS] && ranks_done;
+  wire counts_end = at_reg[STATE_COUNTS] && cleared;
+  wire admits = at_reg[STATE_ADMIT] && stopped_reg;
 
-  always @* begin
-    case (state_reg)
-      STATE_IDLE: target = op_commit && !link_down && !any_finished_reg ? STATE_PLACE : STATE_STOP;
-      STATE_PLACE: target = asked && place_found ? STATE_STOP : STATE_IDLE;
-      STATE_STOP:
-      target = !ends ? STATE_IDLE :
-          ends_all || finish_ends || op_had_reg ? STATE_DRAIN : STATE_REST;
-      STATE_DRAIN: target = STATE_HALT;
-      STATE_HALT: target = STATE_WALK;
-      STATE_WALK: target = STATE_REST;
-      STATE_REST: target = set_up_reg && asked ? STATE_RANKS : STATE_IDLE;
-      STATE_RANKS: target = STATE_COUNTS;
-      STATE_COUNTS: target = STATE_ADMIT;
-      default: target = STATE_IDLE;
-    endcase
-  end
+  wire [STATES-1:0] at_next;
+  assign at_next[STATE_IDLE] = (at_reg[STATE_IDLE] && !to_place && !to_stop) || unplaced ||
+      (decides && !ends) || (rest_ends && !sets_up_next) || admits;
+  assign at_next[STATE_PLACE] = to_place || (at_reg[STATE_PLACE] && !placed && !unplaced);
+  assign at_next[STATE_STOP] = to_stop || placed || (at_reg[STATE_STOP] && !stopped_reg);
+  assign at_next[STATE_DRAIN] = drains || (at_reg[STATE_DRAIN] && !drain_ends);
+  assign at_next[STATE_HALT] = drain_ends || (at_reg[STATE_HALT] && !stopped_reg);
+  assign at_next[STATE_WALK] = halt_ends || (at_reg[STATE_WALK] && !walk_ends);
+  assign at_next[STATE_REST] = (ends && !drains) || walk_ends || (at_reg[STATE_REST] && !settled);
+  assign at_next[STATE_RANKS] = sets_up_next || (at_reg[STATE_RANKS] && !ranks_done);
+  assign at_next[STATE_COUNTS] = ranks_end || (at_reg[STATE_COUNTS] && !cleared);
+  assign at_next[STATE_ADMIT] = counts_end || (at_reg[STATE_ADMIT] && !stopped_reg);
+
+  // The states in which commits begin to be held, and those after which they go on
+  wire holds = to_stop || placed || drain_ends || counts_end;
+  wire resumes = (decides && (!ends || (drains && !ends_all))) ||
+      (rest_ends && !sets_up_next) || ranks_end || admits;
+
+  wire stops = at_reg[STATE_STOP] || at_reg[STATE_HALT] || at_reg[STATE_ADMIT];
+  wire counts_cycles = stops || at_reg[STATE_DRAIN] || at_reg[STATE_REST];
+  wire [SLOT_BITS-1:0] clear_slot_next = clear_slot_reg + {{SLOT_BITS - 1{1'b0}}, clear_reg};
 
   always @(posedge clk) begin
-    if (leaves) begin
-      state_reg <= target;
-      at_reg <= ONE_STATE << target;
-      hold_commits_reg <= target != STATE_IDLE && target != STATE_PLACE &&
-          target != STATE_COUNTS && (target != STATE_DRAIN || ends_all);
-    end
-    cycle_reg <= leaves ? 2'd0 : cycle_reg + {1'b0, !settled};
-    stopped_reg <= !leaves && settled && idle;
+    at_reg <= at_next;
+    hold_commits_reg <= holds || (hold_commits_reg && !resumes);
+    if (!counts_cycles || decides || drain_ends) cycle_reg <= 2'd0;
+    else if (!settled) cycle_reg <= cycle_reg + 2'd1;
+    stopped_reg <= stops && !stopped_reg && settled && idle;
     op_had_reg <= valid_reg[op_index];
     mask_next_reg <= (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
     done_reg <= 1'b0;
     sets_up_reg <= sets_up_next ? ONE_JOB << job_reg : {JOBS{1'b0}};
     ranks_start_reg <= sets_up_next;
+    clear_reg <= (halt_ends || (at_reg[STATE_WALK] && !walk_ends)) && !reduces;
+    clear_slot_reg <= clear_slot_next;
+    clears_last_reg <= clear_slot_next == last_slot_reg;
 
-    case (state_reg)
-      STATE_IDLE: begin
-        set_up_reg <= op_commit;
-        reply_reg  <= op_starts && op_changes && !any_finished_reg;
-        code_reg   <= op_check;
-        done_reg   <= op_starts && !op_changes && !any_finished_reg;
+    if (at_reg[STATE_IDLE]) begin
+      set_up_reg <= op_commit;
+      reply_reg  <= op_due;
+      code_reg   <= op_check;
+      done_reg   <= op_starts && !op_changes && !any_finished_reg;
+    end
+
+    if (at_reg[STATE_PLACE]) begin
+      place_reg <= found_place;
+      if (asked && no_place) begin
+        done_reg <= 1'b1;
+        code_reg <= CODE_NO_SLOTS;
       end
+    end
 
-      STATE_PLACE: begin
-        place_reg <= found_place;
-        if (asked && no_place) begin
-          done_reg <= 1'b1;
-          code_reg <= CODE_NO_SLOTS;
-        end
-      end
+    if (ends) begin
+      flush_reg         <= ends_all ? {JOBS{1'b1}} : ONE_JOB << end_job;
+      job_reg           <= end_job;
+      quiet_reg         <= ends_all;
+      keep_statuses_reg <= finish_ends;
+      if (ends_all) valid_reg <= {JOBS{1'b0}};
+      else valid_reg[end_job] <= 1'b0;
+    end
+    if (link_ends) complete_reg <= complete_reg | all_finished_reg;
+    if (finish_ends) begin
+      complete_reg[finished_job_reg] <= 1'b1;
+      reply_reg                      <= 1'b0;
+    end
 
-      STATE_STOP: begin
-        if (ends) begin
-          flush_reg         <= ends_all ? {JOBS{1'b1}} : ONE_JOB << end_job;
-          job_reg           <= end_job;
-          quiet_reg         <= ends_all;
-          keep_statuses_reg <= finish_ends;
-          if (ends_all) valid_reg <= {JOBS{1'b0}};
-          else valid_reg[end_job] <= 1'b0;
-        end
-        if (link_ends) complete_reg <= complete_reg | all_finished_reg;
-        if (finish_ends) begin
-          complete_reg[finished_job_reg] <= 1'b1;
-          reply_reg                      <= 1'b0;
-        end
-      end
+    if (at_reg[STATE_DRAIN] || at_reg[STATE_HALT]) begin
+      clear_slot_reg <= quiet_reg ? {SLOT_BITS{1'b0}} : base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+      last_slot_reg <= quiet_reg ? {SLOT_BITS{1'b1}} :
+          base_reg[SLOT_BITS*job_reg+:SLOT_BITS] | mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
+    end
 
-      STATE_DRAIN, STATE_HALT: begin
-        clear_slot_reg <= quiet_reg ? {SLOT_BITS{1'b0}} : base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
-        last_slot_reg <= quiet_reg ? {SLOT_BITS{1'b1}} :
-            base_reg[SLOT_BITS*job_reg+:SLOT_BITS] | mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
-      end
+    if (rest_ends) begin
+      flush_reg <= {JOBS{1'b0}};
+      quiet_reg <= 1'b0;
+      done_reg  <= asked && !set_up_reg;
+    end
+    if (sets_up_next) complete_reg[job_reg] <= 1'b0;
 
-      STATE_WALK: if (clear) clear_slot_reg <= clear_slot_reg + 1'b1;
-
-      STATE_REST: begin
-        if (settled) begin
-          flush_reg <= {JOBS{1'b0}};
-          quiet_reg <= 1'b0;
-          done_reg  <= asked && !set_up_reg;
-        end
-        if (sets_up_next) complete_reg[job_reg] <= 1'b0;
-      end
-
-      STATE_ADMIT:
-      if (stopped_reg) begin
-        valid_reg[job_reg] <= asked;
-        done_reg           <= asked;
-      end
-
-      default: ;
-    endcase
+    if (admits) begin
+      valid_reg[job_reg] <= asked;
+      done_reg           <= asked;
+    end
 
     if (link_down) reply_reg <= 1'b0;
     if (rst) begin
-      state_reg         <= STATE_DRAIN;
       cycle_reg         <= 2'd0;
       stopped_reg       <= 1'b0;
+      clear_reg         <= 1'b0;
       hold_commits_reg  <= 1'b1;
       at_reg            <= ONE_STATE << STATE_DRAIN;
       flush_reg         <= {JOBS{1'b1}};
@@ -496,9 +499,9 @@ module agg_jobs #(
   assign hold_commits  = hold_commits_reg;
   assign flush         = flush_reg;
   assign quiet         = quiet_reg;
-  assign hold          = state_reg != STATE_IDLE;
+  assign hold          = !at_reg[STATE_IDLE];
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush_reg);
-  assign clear         = at_reg[STATE_WALK] && !reduced;
+  assign clear         = clear_reg;
   assign clear_slot    = clear_slot_reg;
   assign sets_up       = sets_up_reg;
   assign sets_up_job   = job_reg;
@@ -528,6 +531,9 @@ module agg_jobs #(
   (* anyconst *) reg [JOB_BITS-1:0] watched, rival;
   (* anyconst *) reg [SLOT_BITS-1:0] slot;
   localparam integer JOB_WIDTH = 98 + INDEX_BITS + 3 * SLOT_BITS;
+  reg [3:0] state;
+  wire leaves = at_next != at_reg;
+  reg reduced;  // reduces was high in the last cycle
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   wire [JOB_WIDTH-1:0] its = {
@@ -581,16 +587,16 @@ module agg_jobs #(
   reg is_used;  // by a job that is set up
   reg [2:0] rest;  // cycles since the last clear, saturating
   reg [3:0] age;  // cycles in this state, saturating
-  reg [SLOT_BITS:0] walked, reduces;  // cycles of the walk, and those with reduced
+  reg [SLOT_BITS:0] walked, pauses;  // cycles of the walk, and those with reduced
   reg [3:0] state_was;
   reg has_drained;  // seen, from the fourth cycle of flush on
   wire [SLOT_BITS-1:0] job_base = base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] job_mask = mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] walk_first = quiet ? 0 : job_base;
   wire [SLOT_BITS-1:0] walk_last = quiet ? {SLOT_BITS{1'b1}} : job_base | job_mask;
-  wire ending = state_reg == STATE_DRAIN || state_reg == STATE_HALT || state_reg == STATE_WALK ||
-      state_reg == STATE_REST;
-  wire gives = state_reg == STATE_RANKS || state_reg == STATE_COUNTS || state_reg == STATE_ADMIT;
+  wire ending = state == STATE_DRAIN || state == STATE_HALT || state == STATE_WALK ||
+      state == STATE_REST;
+  wire gives = state == STATE_RANKS || state == STATE_COUNTS || state == STATE_ADMIT;
   wire given = gives && sets_up_reg == 0;  // configuration is written
 
   reg [JOB_WIDTH-1:0] its_were;
@@ -605,6 +611,8 @@ module agg_jobs #(
   integer q, r;
 
   always @* begin
+    state = 0;
+    for (r = 0; r < STATES; r = r + 1) if (at_reg[r]) state = r;
     slot_taken = 1'b0;
     is_used = 1'b0;
     for (r = 0; r < JOBS; r = r + 1) begin
@@ -620,6 +628,7 @@ module agg_jobs #(
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
+    reduced <= reduces;
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
@@ -638,7 +647,7 @@ module agg_jobs #(
     evict_was <= !rst && evict_job == watched ? evict : 0;
     evict_before <= rst ? 0 : evict_was;
     ranks_came <= evict_ranks;
-    state_was <= state_reg;
+    state_was <= state;
     held <= rst || !hold_commits ? 0 : held + (held != 15);
     idle_was <= idle;
     stood <= !rst && stands;
@@ -646,10 +655,10 @@ module agg_jobs #(
     used_was <= used;
     rest <= rst ? 7 : clear ? 0 : rest + (rest != 7);
     age <= rst || leaves ? 0 : age + (age != 15);
-    walked <= rst || state_reg != STATE_WALK ? 0 : walked + 1'b1;
-    reduces <= rst || state_reg != STATE_WALK ? 0 : reduces + reduced;
+    walked <= rst || state != STATE_WALK ? 0 : walked + 1'b1;
+    pauses <= rst || state != STATE_WALK ? 0 : pauses + reduced;
     has_drained <= !rst && its_flush &&
-        (has_drained || (state_reg == STATE_DRAIN && age >= 3 && drained[watched]));
+        (has_drained || (state == STATE_DRAIN && age >= 3 && drained[watched]));
   end
 
   always @* begin
@@ -719,24 +728,24 @@ module agg_jobs #(
       end
       if (has_slot && is_set_up && !set_up_was && running_was) assert (!used_was && rest >= 4);
       if (used && !is_used) begin
-        assert (ending && state_reg != STATE_REST);
+        assert (ending && state != STATE_REST);
         assert (slot <= walk_last && slot >= walk_first);
-        if (state_reg == STATE_WALK) assert (slot >= clear_slot_reg);
+        if (state == STATE_WALK) assert (slot >= clear_slot_reg);
       end
       if (is_used) assert (!clear || clear_slot != slot);
 
       // The bounds.
-      if (state_reg == STATE_STOP || state_reg == STATE_HALT || state_reg == STATE_ADMIT)
+      if (state == STATE_STOP || state == STATE_HALT || state == STATE_ADMIT)
         assert (age <= 9 && held >= age && (age < 9 || stopped_reg));
-      if (state_reg == STATE_REST) assert (age <= 3);
-      if (state_reg == STATE_WALK) assert (walked - reduces == clear_slot_reg - walk_first);
+      if (state == STATE_REST) assert (age <= 3);
+      if (state == STATE_WALK) assert (walked - pauses == clear_slot_reg - walk_first);
 
       // A finished rank stays finished; the job ends when all ranks have.
       if (running_was && is_set_up && set_up_was) begin
         assert ((finished_was & ~its_finished) == 0);
         assert ((finished_ranks_were & ~its_finished_ranks) == 0);
       end
-      if (!is_set_up && (!its_flush || state_reg != STATE_DRAIN || age != 0))
+      if (!is_set_up && (!its_flush || state != STATE_DRAIN || age != 0))
         assert (its_finished == 0 && its_finished_ranks == 0);
       if (running_was && set_up_was && !is_set_up && all_done_was && !link_was && !link_down)
         assert (!drop_statuses[watched]);
@@ -761,13 +770,15 @@ module agg_jobs #(
         assert ((rival_base & rival_mask) == 0 && (rival_mask & (rival_mask + 1'b1)) == 0);
 
       // States.
-      assert (state_reg <= STATE_ADMIT && cycle_reg == (age > 3 ? 3 : age));
-      assert (hold_commits == (state_reg == STATE_STOP || state_reg == STATE_HALT ||
-          state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS ||
-          state_reg == STATE_ADMIT || (state_reg == STATE_DRAIN && quiet)));
-      assert (at_reg == ONE_STATE << state_reg);
+      if (counts_cycles) assert (cycle_reg == (age > 3 ? 3 : age));
+      if (!counts_cycles && age != 0) assert (cycle_reg == 0);
+      assert (hold_commits == (state == STATE_STOP || state == STATE_HALT ||
+          state == STATE_WALK || state == STATE_REST || state == STATE_RANKS ||
+          state == STATE_ADMIT || (state == STATE_DRAIN && quiet)));
+      assert (at_reg == ONE_STATE << state);
+      assert (clear == (state == STATE_WALK && !reduced));
       if (hold_commits && stopped_reg) assert (idle_was && held >= 4);
-      if (state_reg == STATE_WALK || state_reg == STATE_REST || state_reg == STATE_RANKS)
+      if (state == STATE_WALK || state == STATE_REST || state == STATE_RANKS)
         assert (idle_was && held >= 5);
       if (stopped_reg && !(set_up_was && !is_set_up) && !ending)
         assert (!hold_commits || all_finished_reg[watched] == all_done);
@@ -775,41 +786,41 @@ module agg_jobs #(
       if (any_finished_reg) assert (all_finished_reg[finished_job_reg]);
       if (all_finished_reg[watched]) assert (finished_job_reg <= watched);
       if (all_finished_reg[watched])
-        assert (is_set_up || (state_reg == STATE_DRAIN && age == 0 && its_flush));
+        assert (is_set_up || (state == STATE_DRAIN && age == 0 && its_flush));
       if (ending) begin
         assert (quiet ? &flush_reg && valid_reg == 0 :
             flush_reg == ONE_JOB << job_reg && !valid_reg[job_reg]);
-        if (its_flush && (state_reg == STATE_HALT || state_reg == STATE_WALK)) assert (has_drained);
-        if (state_reg != STATE_REST && !quiet) begin
+        if (its_flush && (state == STATE_HALT || state == STATE_WALK)) assert (has_drained);
+        if (state != STATE_REST && !quiet) begin
           assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
           if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
           if (valid_reg[rival]) assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
         end
-        if (state_reg != STATE_DRAIN || age != 0) begin
-          assert (last_slot_reg == walk_last || state_reg == STATE_REST);
-          if (state_reg == STATE_WALK)
+        if (state != STATE_DRAIN || age != 0) begin
+          assert (last_slot_reg == walk_last || state == STATE_REST);
+          if (state == STATE_WALK)
             assert (clear_slot_reg >= walk_first && clear_slot_reg <= walk_last);
-            else assert (clear_slot_reg == walk_first || state_reg == STATE_REST);
+            else assert (clear_slot_reg == walk_first || state == STATE_REST);
         end
-        if (state_reg == STATE_REST) assert (rest >= age);
+        if (state == STATE_REST) assert (rest >= age);
       end else assert (flush_reg == 0 && !quiet);
-      if (state_reg != STATE_WALK && state_reg != STATE_REST) assert (rest >= 4);
+      if (state != STATE_WALK && state != STATE_REST) assert (rest >= 4);
       if (sets_up_reg != 0)
-        assert (state_reg == STATE_RANKS && age == 0 && sets_up_reg == ONE_JOB << job_reg);
+        assert (state == STATE_RANKS && age == 0 && sets_up_reg == ONE_JOB << job_reg);
       assert (ranks_start_reg == (sets_up_reg != 0));
-      if (state_reg == STATE_PLACE || gives) assert (set_up_reg);
+      if (state == STATE_PLACE || gives) assert (set_up_reg);
       if (gives) assert (!valid_reg[job_reg] && !complete_reg[job_reg]);
-      if (state_reg != STATE_IDLE && asked) begin
+      if (state != STATE_IDLE && asked) begin
         assert (op_valid && !done_reg && code_reg == CODE_DONE && set_up_reg == op_commit);
-        assert (mask_next_reg == op_mask || (state_reg == STATE_PLACE && age == 0));
-        if (state_reg != STATE_PLACE && state_reg != STATE_STOP && !op_all)
+        assert (mask_next_reg == op_mask || (state == STATE_PLACE && age == 0));
+        if (state != STATE_PLACE && state != STATE_STOP && !op_all)
           assert (job_reg == op_index && !quiet);
-        if (op_abort && state_reg == STATE_STOP) assert (valid_reg[op_index]);
+        if (op_abort && state == STATE_STOP) assert (valid_reg[op_index]);
         if (set_up_reg) begin
           assert (fits);
           if (!given) assert (fresh);
         end
-        if (set_up_reg && state_reg != STATE_PLACE) begin
+        if (set_up_reg && state != STATE_PLACE) begin
           assert ((place_reg & op_mask) == 0);
           if (!is_op && is_set_up) assert (((place_reg ^ its_base) & ~(op_mask | its_mask)) != 0);
           if (is_op && valid_reg[rival])
@@ -828,7 +839,7 @@ module agg_jobs #(
       cover (its_flush && !drained[watched] && valid_reg[rival]);
       cover (quiet && link_down && set_up_was);
       cover (complete_reg[watched] && its_finished == 0);
-      cover (clear && reduces != 0 && !quiet);
+      cover (clear && pauses != 0 && !quiet);
     end
   end
 `endif

@@ -4,6 +4,7 @@
 // register's new value, in order. It answers every accepted access once, and the answer is stable
 // until it is taken. Writes that end or set up a job are forwarded to agg_jobs, and wait for it. A
 // soft reset clears the counters after all jobs have ended, so that it leaves no counts of theirs.
+// The staged registers are cleared in the cycle after that, and in the one after a reset.
 //
 // A link that goes down clears OWNER. A write that has not taken effect by then is refused as busy,
 // as is every write while the link is down; a job operation under way is cancelled. Reads go
@@ -82,7 +83,7 @@ module agg_registers #(
     output wire [          3:0] lag_bucket,
     input  wire [         31:0] lag_value,       // three cycles later, while that is stable
     output wire [          5:0] counter_index,
-    input  wire [         31:0] counter_value,   // two cycles later, likewise
+    input  wire [         31:0] counter_value,   // three cycles later, likewise
     output wire                 clear_counters
 );
 
@@ -158,12 +159,15 @@ module agg_registers #(
   assign lag_rank      = lag_of[RANK_BITS-1:0];
   assign lag_bucket    = addr_reg[6:3];
 
+  // A constant's address is decoded in step 1.
+  reg [6:0] place_reg;
+  wire [31:0] constant_place = {22'd0, place_reg, 3'd0};
   reg is_constant;
   reg [63:0] constant;
 
   always @* begin
     is_constant = 1'b1;
-    case (card_place)
+    case (constant_place)
       REG_MAGIC: constant = MAGIC;
       REG_VERSION: constant = {60'd0, VERSION};
       REG_CONFIG_HASH: constant = CONFIG_HASH;
@@ -203,6 +207,7 @@ module agg_registers #(
       is_job_reg[k] <= aligned && addr_reg[31:12] == REG_JOBS_BASE[31:12] && job_number == k[3:0];
     end
 
+    place_reg                     <= addr_reg[9:3];
     is_constant_reg               <= is_constant;
     constant_reg                  <= constant;
     at_reg[AT_CYCLES]             <= card_place == REG_CYCLES;
@@ -236,7 +241,9 @@ module agg_registers #(
     end
   end
 
-  // -- Step 1: the value in the card's and in every job's registers; who writes -------------------
+  // -- Steps 1 and 2: the value in the card's and in every job's registers; who writes ------------
+
+  // A constant's value takes both steps.
 
   reg known_reg;
   reg [63:0] card_value_reg;
@@ -345,17 +352,25 @@ module agg_registers #(
 
   wire acts = state_reg == STATE_ACCESS && step_reg == LAST_STEP;
   wire cut = cut_reg || link_down;
-  wire writes = acts && !cut;
+
+  // What the access writes, unless the link goes down in this cycle: prepared in step 3
+  wire may_write = state_reg == STATE_ACCESS && step_reg == LAST_STEP - 3'd1 && !cut && !rst;
+  reg to_owner_reg;
+  reg [CARD_PLACES-1:AT_TOKEN] to_staged_reg;
+  reg clears_reg;  // the staged registers
 
   always @(posedge clk) begin
-    if (writes && takes_owner_reg) owner_reg <= data_reg;
-    if (writes && stages_reg[AT_TOKEN]) token_reg <= data_reg;
-    if (writes && stages_reg[AT_PORTS]) ports_reg <= data_reg;
-    if (writes && stages_reg[AT_CHUNK]) chunk_reg <= data_reg;
-    if (writes && stages_reg[AT_WINDOW]) window_reg <= data_reg;
-    if (writes && stages_reg[AT_DEADLINE]) deadline_reg <= data_reg;
+    to_owner_reg  <= may_write && takes_owner_reg;
+    to_staged_reg <= stages_reg & {CARD_PLACES - AT_TOKEN{may_write}};
+    clears_reg    <= rst || clear_counters;
+    if (to_owner_reg && !link_down) owner_reg <= data_reg;
+    if (to_staged_reg[AT_TOKEN] && !link_down) token_reg <= data_reg;
+    if (to_staged_reg[AT_PORTS] && !link_down) ports_reg <= data_reg;
+    if (to_staged_reg[AT_CHUNK] && !link_down) chunk_reg <= data_reg;
+    if (to_staged_reg[AT_WINDOW] && !link_down) window_reg <= data_reg;
+    if (to_staged_reg[AT_DEADLINE] && !link_down) deadline_reg <= data_reg;
     if (rst || link_down || (op_valid && op_done && frees_reg)) owner_reg <= 64'd0;
-    if (rst || clear_counters) begin
+    if (clears_reg) begin
       token_reg <= 64'd0;
       ports_reg <= 64'd0;
       chunk_reg <= 64'd0;
@@ -442,6 +457,7 @@ module agg_registers #(
   reg [7:0] last_code;  // of the last write that was answered
   reg effect;  // the access changed a register, or agg_jobs has done it
   reg [383:0] registers;  // before the cycle
+  reg clears_due;
   wire [383:0] registers_now = {
     owner_reg, token_reg, ports_reg, chunk_reg, window_reg, deadline_reg
   };
@@ -456,7 +472,9 @@ module agg_registers #(
     due <= !rst && (accepted || (due && !answered));
     offered <= !rst && m_reg_valid && !m_reg_ready;
     answer <= {m_reg_code, m_reg_value};
-    registers <= registers_now;
+    // Staged registers that are to be cleared are so already, to an access.
+    registers <= {owner_reg, clears_reg ? 320'd0 : registers_now[319:0]};
+    clears_due <= rst || clear_counters;
     if (age != 3'd7) age <= age + 3'd1;
     effect <= effect || changed || op_done;
     if (link_down && age <= 3'd4) met_down <= 1'b1;
@@ -485,6 +503,8 @@ module agg_registers #(
       assert (!due || op_valid || m_reg_valid || (age <= 3'd4 && step_reg == age));
       assert (!offered || (m_reg_valid && {m_reg_code, m_reg_value} == answer));
       assert (!m_reg_valid || age >= 3'd5);
+
+      assert (clears_reg == clears_due);
 
       // A link that goes down leaves no owner, and no operation.
       assert (!was_down || (owner_reg == 64'd0 && !op_valid));

@@ -12,9 +12,11 @@
 // up to its first incomplete beat.
 //
 // Latency: reduced, for a slot whose last beat has its tag in cycle 0, is high in cycle 1; with
-// PASSES up to 3 cycles later. A query in cycle 0 is answered in cycle 1, and counts a beat as
-// written from the cycle of its tag on: its word can be read in cycle 1, the cycle of its address, or
-// later, so the cache must forward. written follows a sum by one cycle, nonfinite and overflow by two.
+// PASSES up to 3 cycles later. reduces precedes it by a cycle, and is no register. A query has two
+// beats; query_after, which may come late, selects one. A query in cycle 0 is answered in cycle 1,
+// and counts a beat as written from the cycle of its tag on: its word can be read in cycle 1, the
+// cycle of its address, or later, so the cache must forward. written follows a sum by one cycle,
+// nonfinite and overflow by two.
 //
 // Not done here: holding back writes; agg_reader keeps entries that are being sent from being
 // written.
@@ -50,6 +52,7 @@ module agg_writer #(
     output wire [ SLOT_BITS-1:0] wr_slot,
     output wire [INDEX_BITS-1:0] wr_beat,
 
+    output wire                 reduces,       // reduced is high in the next cycle, unless rst is
     output wire                 reduced,       // a slot's result is whole
     output wire [SLOT_BITS-1:0] reduced_slot,
     output wire                 reduced_gen,
@@ -64,6 +67,10 @@ module agg_writer #(
     input  wire [ SLOT_BITS-1:0] query_slot,
     input  wire                  query_gen,
     input  wire [INDEX_BITS-1:0] query_beat,
+    input  wire [ SLOT_BITS-1:0] after_slot,
+    input  wire                  after_gen,
+    input  wire [INDEX_BITS-1:0] after_beat,
+    input  wire                  query_after,   // the query is about after_*
     output wire                  query_written
 );
 
@@ -85,7 +92,7 @@ module agg_writer #(
 
   wire [INDEX_BITS:0] missing = begins ? NONE : missing_reg;
   wire [INDEX_BITS:0] missing_next = missing + {{INDEX_BITS{1'b0}}, !next_whole};
-  wire in_order = missing_next == NONE;
+  wire in_order = next_whole && (begins || missing_reg == NONE);  // missing_next is NONE
   wire ends = first && next_last;
 
   always @(posedge clk) begin
@@ -146,36 +153,44 @@ module agg_writer #(
 
   // -- Whole results ------------------------------------------------------------------------------
 
-  wire whole_now = ends && missing_next == NONE;
+  wire whole_now = ends && in_order;
   wire reduced_next = whole_now || late_whole;
   wire [SLOT_BITS-1:0] whole_slot = whole_now ? next_slot : late_slot_reg;
   wire whole_gen = whole_now ? next_gen : late_gen_reg;
 
   reg reduced_reg, reduced_gen_reg;
   reg [SLOT_BITS-1:0] reduced_slot_reg;
-  reg [ JOB_BITS-1:0] reduced_job_reg;
-  reg in_front_reg, query_gen_reg;
+  reg [JOB_BITS-1:0] reduced_job_reg;
   reg wholes[0:SLOTS-1];  // generations of the slots' last whole chunks
-  reg last_whole_reg;
 
-  wire in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
+  // Either query may be meant: which one comes late.
+  wire query_in_front = query_slot == front_slot_reg && query_gen == front_gen_reg &&
       {1'b0, query_beat} < front_count_reg;
-  wire comes = first && in_order && query_slot == next_slot && query_gen == next_gen &&
+  wire query_comes = first && in_order && query_slot == next_slot && query_gen == next_gen &&
       query_beat == next_beat;
+  wire query_whole = wholes[query_slot] == query_gen;
+
+  wire after_in_front = after_slot == front_slot_reg && after_gen == front_gen_reg &&
+      {1'b0, after_beat} < front_count_reg;
+  wire after_comes = first && in_order && after_slot == next_slot && after_gen == next_gen &&
+      after_beat == next_beat;
+  wire after_whole = wholes[after_slot] == after_gen;
+
+  reg in_front_reg, comes_reg, whole_reg;
 
   always @(posedge clk) begin
     reduced_reg      <= reduced_next && !rst;
     reduced_slot_reg <= whole_slot;
     reduced_gen_reg  <= whole_gen;
     reduced_job_reg  <= whole_now ? next_job : late_job_reg;
-    in_front_reg     <= (in_front || comes) && !rst;
-    query_gen_reg    <= query_gen;
-    last_whole_reg   <= wholes[query_slot];
+    in_front_reg     <= query_after ? after_in_front : query_in_front;
+    comes_reg        <= query_after ? after_comes : query_comes;
+    whole_reg        <= query_after ? after_whole : query_whole;
     if (reduced_reg || clear)
       wholes[reduced_reg?reduced_slot_reg : clear_slot] <= reduced_reg && reduced_gen_reg;
   end
 
-  assign query_written = in_front_reg || last_whole_reg == query_gen_reg;
+  assign query_written = in_front_reg || comes_reg || whole_reg;
 
   // -- Write and counts ---------------------------------------------------------------------------
 
@@ -219,6 +234,7 @@ module agg_writer #(
   assign wr_slot      = wr_slot_reg;
   assign wr_beat      = wr_beat_reg;
   assign sum_slot     = sum_slot_reg;
+  assign reduces      = reduced_next;
   assign reduced      = reduced_reg;
   assign reduced_slot = reduced_slot_reg;
   assign reduced_gen  = reduced_gen_reg;
@@ -240,6 +256,7 @@ module agg_writer #(
   reg was_reset = 1'b0;
   reg running_was = 1'b0;
   reg running_before = 1'b0;  // for two cycles
+  reg reduces_was = 1'b0;
   reg cleared;  // the slot's memories are cleared
   reg known;  // a chunk of it has begun
   reg gen;
@@ -265,6 +282,9 @@ module agg_writer #(
   wire starts_now = mine_first && next_beat == 0;
   wire its_reduced = reduced && reduced_slot == watched;
   // A query one cycle ago of the watched slot, and what was written then.
+  wire [SLOT_BITS-1:0] asks_slot = query_after ? after_slot : query_slot;
+  wire asks_gen = query_after ? after_gen : query_gen;
+  wire [INDEX_BITS-1:0] asks_beat = query_after ? after_beat : query_beat;
   reg asked, asked_known, asked_beat_written;
   reg asked_whole;  // whole, and reported, then
   reg asked_cleared;  // of its first chunk, before that began
@@ -279,6 +299,7 @@ module agg_writer #(
 
   always @(posedge clk) begin
     running_was <= !rst;
+    reduces_was <= reduces && !rst;
     running_before <= running_was && !rst;
     tag_was <= {next_valid && !rst, next_slot, next_beat};
     if (mine_first && next_beat == 0) begin
@@ -304,15 +325,15 @@ module agg_writer #(
     end
     began <= next_valid && !next_again && next_beat == 0;
     quiet <= completes ? 0 : quiet + (quiet != 15);
-    asked <= query_slot == watched && (starts_now || known) &&
-        query_gen == (starts_now ? next_gen : gen) &&
-        (!(mine_first ? next_last : all_came) || query_beat < (mine_first ? next_beat + 1 : came));
-    asked_beat_written <= query_beat < (mine_first ? next_beat + 1 : came) &&
-        !(mine_first || mine_completes ? incomplete_next[query_beat] : incomplete[query_beat]);
-    asked_whole <= whole && reported && !starts_now && query_beat < came;
+    asked <= asks_slot == watched && (starts_now || known) &&
+        asks_gen == (starts_now ? next_gen : gen) &&
+        (!(mine_first ? next_last : all_came) || asks_beat < (mine_first ? next_beat + 1 : came));
+    asked_beat_written <= asks_beat < (mine_first ? next_beat + 1 : came) &&
+        !(mine_first || mine_completes ? incomplete_next[asks_beat] : incomplete[asks_beat]);
+    asked_whole <= whole && reported && !starts_now && asks_beat < came;
     nonfinite_was <= nonfinite_lanes;
     over_was <= over_lanes;
-    asked_cleared <= query_slot == watched && cleared && !known && !starts_now && query_gen && !rst;
+    asked_cleared <= asks_slot == watched && cleared && !known && !starts_now && asks_gen && !rst;
     sums <= tag_was[SLOT_BITS+INDEX_BITS] && !rst;
     sums_was <= sums && !rst;
     sums_slot <= tag_was[INDEX_BITS+:SLOT_BITS];
@@ -374,6 +395,8 @@ module agg_writer #(
       if (known) assert (cleared && came != 0 && came <= BEATS);
       if (known) assert (whole == (all_came && incomplete == 0));
       for (n = 0; n < BEATS; n = n + 1) if (known && n >= came) assert (!incomplete[n]);
+      assert (reduced == reduces_was);
+      if (mine_first) assert (in_order == (missing_next == NONE));
       assert (open == front_open_reg);
       if (open) assert (open_slot == front_slot_reg && open_gen == front_gen_reg);
       if (open && open_slot == watched) begin

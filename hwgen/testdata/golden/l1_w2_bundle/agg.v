@@ -175,6 +175,7 @@ module left_core (
   wire        refused_answer;  // a status may answer it
 
   // A slot was summed (left_writer)
+  wire        reduces;  // in the next cycle: reduced
   wire        reduced;
   wire [ 2:0] reduced_slot;
   wire        reduced_gen;  // its generation
@@ -258,7 +259,7 @@ module left_core (
       .hold_commits (hold_commits),
       .idle         (idle),
       .drained      (drained),
-      .reduced      (reduced),
+      .reduces      (reduces),
       .flush        (flush),
       .quiet        (unused_quiet),
       .hold         (hold),
@@ -811,6 +812,10 @@ module left_core (
   wire [  2:0] query_slot;  // is this beat in the cache?
   wire         query_gen;
   wire [  1:0] query_beat;
+  wire [  2:0] after_slot;  // the beat after it
+  wire         after_gen;
+  wire [  1:0] after_beat;
+  wire         query_after;  // ask about that instead
   wire         query_written;  // one cycle later: it is
 
   // The core's output, before its last register
@@ -856,6 +861,7 @@ module left_core (
       .wr_en        (cache_wr_en),
       .wr_slot      (cache_wr_slot),
       .wr_beat      (cache_wr_beat),
+      .reduces      (reduces),
       .reduced      (reduced),
       .reduced_slot (reduced_slot),
       .reduced_gen  (reduced_gen),
@@ -868,6 +874,10 @@ module left_core (
       .query_slot   (query_slot),
       .query_gen    (query_gen),
       .query_beat   (query_beat),
+      .after_slot   (after_slot),
+      .after_gen    (after_gen),
+      .after_beat   (after_beat),
+      .query_after  (query_after),
       .query_written(query_written)
   );
 
@@ -1176,6 +1186,10 @@ module left_core (
       .query_slot      (query_slot),
       .query_gen       (query_gen),
       .query_beat      (query_beat),
+      .after_slot      (after_slot),
+      .after_gen       (after_gen),
+      .after_beat      (after_beat),
+      .query_after     (query_after),
       .query_written   (query_written),
       .sends_result    (sends_result),
       .sends_replay    (sends_replay),
