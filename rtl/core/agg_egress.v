@@ -350,19 +350,23 @@ module agg_egress #(
   reg known_reg;  // the candidate is written, as an earlier query returned, or as all its beats are
   reg valid_reg, payload_reg, last_beat_reg;
   reg after_status_reg;
+  reg status_next_reg;  // a status is the next packet
   reg [239:0] header_reg;
   reg [PORTS-1:0] dest_reg;
 
   wire free = !valid_reg || m_axis_tready;
   wire written = known_reg || (asked_reg && query_written);
-  wire status_first = status_reg && !(after_status_reg && known_reg);
   wire ends = sending_reg ? send_ends_reg : prep_one_reg;
 
-  assign rd_en        = free && written && (sending_reg || !status_first);
+  assign rd_en        = free && written && (sending_reg || !status_next_reg);
   assign rd_slot      = slot_now_reg;
   assign rd_beat      = beat_reg;
   assign takes_result = rd_en && !sending_reg;
-  assign takes_status = free && !sending_reg && status_first;
+  assign takes_status = free && !sending_reg && status_next_reg;
+
+  // A status goes first, unless it follows another and a result was known in the cycle before. Such
+  // a result leaves as soon as it may.
+  wire result_next = after_status_reg && known_reg && (!free || status_next_reg);
 
   // The next query: about the candidate, or the beat after it if that is written.
   wire to_prep = sending_reg && send_ends_reg;
@@ -403,11 +407,12 @@ module agg_egress #(
       send_ends_reg <= beat_after_reg == send_last_reg;
     end
 
+    status_next_reg <= (status_valid || (status_reg && !takes_status)) && !result_next;
     if (takes_result) after_status_reg <= 1'b0;
     if (takes_status) after_status_reg <= 1'b1;
     if (free && !sending_reg) begin
-      header_reg <= status_first ? status_header : prep_header_reg;
-      dest_reg   <= status_first ? status_ports : prep_to_reg;
+      header_reg <= status_next_reg ? status_header : prep_header_reg;
+      dest_reg   <= status_next_reg ? status_ports : prep_to_reg;
     end
     if (free) begin
       valid_reg     <= rd_en || takes_status;
@@ -424,6 +429,7 @@ module agg_egress #(
       valid_reg        <= 1'b0;
       dest_reg         <= {PORTS{1'b0}};
       after_status_reg <= 1'b0;
+      status_next_reg  <= 1'b0;
     end
   end
 
@@ -488,6 +494,7 @@ module agg_egress #(
   reg [SLOT_BITS-1:0] sends;
   reg waited, took_status, took_result, read_was, last_was, after_status;
   reg prep_known;  // the first beat of the prepared result is written, as an earlier query returned
+  reg prep_waits;  // so it was in the last cycle
   reg [1:0] passed;  // statuses sent since then
   reg [240+PORTS+1:0] stood;
   reg [239:0] status_said;
@@ -587,6 +594,7 @@ module agg_egress #(
     last_was <= (takes_result ? 0 : next) == (takes_result ? prep_last : send_last);
     after_status <= takes_status || (after_status && !takes_result);
     prep_known <= !sending_reg && written && !takes_result;
+    prep_waits <= prep_known && !takes_result;
     passed <= takes_result || !(!sending_reg && written) ? 0 : passed + takes_status;
     status_to <= status_ports;
     status_said <= 240'd0;
@@ -612,6 +620,7 @@ module agg_egress #(
       read_was <= 0;
       after_status <= 0;
       prep_known <= 0;
+      prep_waits <= 0;
       passed <= 0;
       a_known <= 0;
       a_cleared <= 0;
@@ -725,7 +734,12 @@ module agg_egress #(
       assert (!(takes_status && takes_result));
       assert (!takes_status || (status_reg && !sending_reg && free));
       assert (!prep_known || prep_reg);
-      if (prep_known && after_status) assert (!takes_status);
+      if (prep_waits && after_status) assert (!takes_status);
+      if (status_next_reg) assert (status_reg);
+      if (after_status) assert (!sending_reg);
+      if (status_reg && !status_next_reg) assert (after_status && known_reg && !sending_reg);
+      if (prep_waits) assert (prep_known);
+      if (prep_known) assert (known_reg && !sending_reg);
       assert (passed <= 1 && (passed == 0 || (after_status && prep_known)));
       if (status_reg && !after_status) assert (!takes_result);
       if (status_reg && free && !sending_reg && !takes_result) assert (takes_status);
