@@ -73,13 +73,14 @@ module agg_deadlines #(
   reg latest_wraps_reg;
   reg bounded_reg;  // the job has a deadline
   reg runs_reg;  // the timer runs, the job has a deadline and is not ending
-  reg late_reg;  // the timer started by the latest start
+  reg wraps_reg, judged_wraps_reg;  // the timer's start, and the latest start, are after now
+  reg before_reg;  // the timer's start is not after the latest start
 
   wire [JOB_BITS-1:0] read_job = JOBS == 1 ? {JOB_BITS{1'b0}} : read_job_reg;
   wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_job_reg;
   wire [31:0] deadline = job_deadline[32*read_job+:32];
-  wire wraps = held_reg[31:0] > now_reg;
-  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && late_reg;
+  wire exceeds = wraps_reg == judged_wraps_reg ? before_reg : wraps_reg;
+  wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && exceeds;
 
   // The slot that was found
   reg busy_reg;  // examination pauses
@@ -97,31 +98,33 @@ module agg_deadlines #(
       words[change_slot] <= {!stop && !clear, now_reg};
       jobs[change_slot]  <= job;
     end
-    word_reg <= words[at_reg];
-    read_job_reg <= jobs[at_reg];
+    word_reg                       <= words[at_reg];
+    read_job_reg                   <= jobs[at_reg];
 
-    at_reg <= (event_now ? act_slot_reg : at_reg) + 1'b1;
+    at_reg                         <= (event_now ? act_slot_reg : at_reg) + 1'b1;
 
-    read_slot_reg <= at_reg;
-    read_valid_reg <= !busy_reg && !overdue && !(&flush);
-    read_changed_reg <= changes && change_slot == at_reg;
+    read_slot_reg                  <= at_reg;
+    read_valid_reg                 <= !busy_reg && !overdue && !(&flush);
+    read_changed_reg               <= changes && change_slot == at_reg;
 
-    held_slot_reg <= read_slot_reg;
-    held_valid_reg <= read_valid_reg && !overdue;
-    held_changed_reg <= read_changed_reg || (changes && change_slot == read_slot_reg);
-    held_reg <= word_reg;
-    held_job_reg <= read_job_reg;
-    bounded_reg <= deadline != 32'd0;
+    held_slot_reg                  <= read_slot_reg;
+    held_valid_reg                 <= read_valid_reg && !overdue;
+    held_changed_reg               <= read_changed_reg || (changes && change_slot == read_slot_reg);
+    held_reg                       <= word_reg;
+    held_job_reg                   <= read_job_reg;
+    bounded_reg                    <= deadline != 32'd0;
     {latest_wraps_reg, latest_reg} <= {1'b0, soon_reg} - {1'b0, deadline};
 
-    judged_slot_reg <= held_slot_reg;
-    judged_valid_reg <= held_valid_reg && !overdue;
-    judged_changed_reg <= held_changed_reg || (changes && change_slot == held_slot_reg);
-    judged_job_reg <= held_job;
-    runs_reg <= held_reg[32] && bounded_reg && !flush[held_job];
-    late_reg <= wraps == latest_wraps_reg ? held_reg[31:0] <= latest_reg : wraps;
+    judged_slot_reg                <= held_slot_reg;
+    judged_valid_reg               <= held_valid_reg && !overdue;
+    judged_changed_reg             <= held_changed_reg || (changes && change_slot == held_slot_reg);
+    judged_job_reg                 <= held_job;
+    runs_reg                       <= held_reg[32] && bounded_reg && !flush[held_job];
+    wraps_reg                      <= held_reg[31:0] > now_reg;
+    judged_wraps_reg               <= latest_wraps_reg;
+    before_reg                     <= held_reg[31:0] <= latest_reg;
 
-    cycle_reg <= act_grant ? 3'd0 : cycle_reg + 3'd1;
+    cycle_reg                      <= act_grant ? 3'd0 : cycle_reg + 3'd1;
     if (busy_reg) begin
       act_ok_reg <= act_ok_reg && !flush[act_job_reg] && !(changes && change_slot == act_slot_reg);
     end else begin
@@ -278,7 +281,7 @@ module agg_deadlines #(
       end
       if (judged_slot_reg == watched && judged_valid_reg && !judged_changed_reg) begin
         assert (runs_reg == (runs && allowed != 0 && !flush_was));
-        if (runs_reg) assert (late_reg == (ran - 1 >= allowed) && judged_job_reg == its);
+        if (runs_reg) assert (exceeds == (ran - 1 >= allowed) && judged_job_reg == its);
       end
       if (read_valid_reg) assert (at_reg == read_slot_reg + 1'b1);
       if (held_valid_reg) assert (read_slot_reg == held_slot_reg + 1'b1);
