@@ -344,7 +344,7 @@ async def a_nonfinite_beat_marks_its_packet_alone(dut):
     for vid in range(40):
         marks = [rng.random() < 0.2 for _ in range(BEATS)]
         for beat, mark in zip(data_beats(vid, BEATS), marks):
-            dut.s_nonfinite.value = int(mark)
+            dut.s_nonfinite.value = mark << rng.randrange(len(dut.s_nonfinite))
             await bench.source.send(beat)
         assert (await granted(dut))["nonfinite"] == int(any(marks))
         await bench.judge()

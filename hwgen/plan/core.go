@@ -109,6 +109,7 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 		"SLOT_BITS":  b.slotBits,
 		"INDEX_BITS": b.indexBits,
 		"ROW_BITS":   b.rowBits,
+		"LANES":      b.Lanes,
 		"BEAT_BITS":  b.BeatBits,
 	}
 	for _, n := range names {

@@ -40,14 +40,14 @@ func (b *coreBuilder) ingress() {
 		in.Wire("req_"+f.name, f.width, "")
 	}
 	i := in.Instance("agg_ingress", "u_ingress", "")
-	b.params(i, "BEAT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
+	b.params(i, "LANES", "BEAT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "INDEX_BITS")
 	i.Connect("s_axis_tdata", b.ofPort("s_axis_tdata", b.BeatBits)).
 		Connect("s_axis_tkeep", b.ofPort("s_axis_tkeep", b.KeepBits)).
 		Connect("s_axis_tvalid", b.ofPort("s_axis_tvalid", 1)).
 		Connect("s_axis_tready", b.ofPort("s_axis_tready", 1)).
 		Connect("s_axis_tlast", b.ofPort("s_axis_tlast", 1)).
 		Connect("s_axis_tuser", b.ofPort("s_axis_tuser", coreHeaderBits)).
-		Connect("s_nonfinite", "|s_nonfinite").
+		Connect("s_nonfinite", "s_nonfinite").
 		Connect("req_valid", b.ofPort("req_valid", 1)).
 		Connect("req_grant", b.ofPort("req_grant", 1)).
 		Connect("judged", b.ofPort("judged", 1)).Connect("judged_stored", "store")

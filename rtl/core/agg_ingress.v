@@ -38,6 +38,7 @@
 `default_nettype none
 
 module agg_ingress #(
+    parameter integer LANES      = 16,
     parameter integer BEAT_BITS  = 512,
     parameter integer JOBS       = 1,
     parameter integer JOB_BITS   = 1,
@@ -61,7 +62,7 @@ module agg_ingress #(
     output wire s_axis_tready,
     input wire s_axis_tlast,
     input wire [112:0] s_axis_tuser,
-    input wire s_nonfinite,  // an element of s_axis_tdata is a NaN or an infinity
+    input wire [LANES-1:0] s_nonfinite,  // elements of s_axis_tdata that are a NaN or an infinity
 
     // The port's slot memory
     output wire                  wr_en,
@@ -149,7 +150,8 @@ module agg_ingress #(
   wire advance;  // B is free: beats move on
 
   reg  ready_reg;  // the skid is empty
-  reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_nonfinite_reg, s_entered_reg;
+  reg s_first_reg, s_last_reg, s_full_reg, s_bad_reg, s_entered_reg;
+  reg [LANES-1:0] s_nonfinite_reg;
   reg s_data_reg;  // a packet of data; of no job that ended since
   reg [JOB_BITS-1:0] s_job_reg;
   reg [SLOT_BITS-1:0] s_slot_reg;
@@ -180,7 +182,8 @@ module agg_ingress #(
 
   // -- Register A ---------------------------------------------------------------------------------
 
-  reg a_valid_reg, a_first_reg, a_full_reg, a_bad_reg, a_nonfinite_reg, a_entered_reg;
+  reg a_valid_reg, a_first_reg, a_full_reg, a_bad_reg, a_entered_reg;
+  reg [LANES-1:0] a_nonfinite_reg;
   reg a_ends_reg;  // holds a packet's last beat
   reg a_data_reg;  // holds the first beat of a packet of data; of no job that ended since
   reg [JOB_BITS-1:0] a_job_reg;
@@ -293,7 +296,7 @@ module agg_ingress #(
       b_bad_reg <= a_bad_reg;
       if (a_valid_reg) begin
         b_full_reg <= a_full_reg && (a_first_reg || b_full_reg);
-        b_nonfinite_reg <= a_nonfinite_reg || (!a_first_reg && b_nonfinite_reg);
+        b_nonfinite_reg <= |a_nonfinite_reg || (!a_first_reg && b_nonfinite_reg);
         b_number_reg <= a_first_reg ? {INDEX_BITS{1'b0}} : b_number_reg + ONE;
         b_rest_reg <= a_first_reg ? {1'b0, a_rest} :
             b_rest_reg - {{INDEX_BITS{1'b0}}, !b_rest_reg[INDEX_BITS]};
@@ -618,7 +621,7 @@ module agg_ingress #(
     if (takes && in_count == which) begin
       its_at <= in_at;
       its_full <= &s_axis_tkeep && (!in_begun || its_full);
-      its_special <= s_nonfinite || (in_begun && its_special);
+      its_special <= |s_nonfinite || (in_begun && its_special);
       its_bad <= s_axis_tuser[112];
       if (!in_begun) begin
         its_header  <= header;
@@ -762,7 +765,7 @@ module agg_ingress #(
       if (in_s || in_a || in_b) begin
         assert (its_full == ((!in_s || s_full_reg) && (!in_a || a_full_reg) &&
             (!in_b || b_full_reg)));
-        assert (its_special == ((in_s && s_nonfinite_reg) || (in_a && a_nonfinite_reg) ||
+        assert (its_special == ((in_s && |s_nonfinite_reg) || (in_a && |a_nonfinite_reg) ||
             (in_b && b_nonfinite_reg)));
       end
       if (in_s && s_at == place) assert (s_beat == its_place);

@@ -335,6 +335,7 @@ module left_core (
       wire [ 3:0] req_version;
 
       left_ingress #(
+          .LANES     (1),
           .BEAT_BITS (32),
           .JOBS      (1),
           .JOB_BITS  (1),
@@ -354,7 +355,7 @@ module left_core (
           .s_axis_tready(s_axis_tready[p]),
           .s_axis_tlast (s_axis_tlast[p]),
           .s_axis_tuser (s_axis_tuser[113*p+:113]),
-          .s_nonfinite  (|s_nonfinite),
+          .s_nonfinite  (s_nonfinite),
           .wr_en        (wr_en),
           .wr_slot      (wr_slot),
           .wr_beat      (wr_beat),

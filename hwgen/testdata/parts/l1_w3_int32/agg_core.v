@@ -282,6 +282,7 @@ module agg_core (
       wire [ 3:0] req_version;
 
       agg_ingress #(
+          .LANES     (1),
           .BEAT_BITS (32),
           .JOBS      (1),
           .JOB_BITS  (1),
@@ -301,7 +302,7 @@ module agg_core (
           .s_axis_tready(s_axis_tready[p]),
           .s_axis_tlast (s_axis_tlast[p]),
           .s_axis_tuser (s_axis_tuser[113*p+:113]),
-          .s_nonfinite  (|s_nonfinite),
+          .s_nonfinite  (s_nonfinite),
           .wr_en        (wr_en),
           .wr_slot      (wr_slot),
           .wr_beat      (wr_beat),
