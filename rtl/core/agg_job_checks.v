@@ -222,7 +222,8 @@ module agg_job_checks #(
   reg [7:0] want;
   reg is_change;
 
-  function [7:0] byte_any(input reg [63:0] word);
+  function automatic [7:0] byte_any;
+    input [63:0] word;
     integer b;
     for (b = 0; b < 8; b = b + 1) byte_any[b] = word[8*b+:8] != 0;
   endfunction

@@ -37,20 +37,21 @@ func TestStoppedBeforeTheWriter(t *testing.T) {
 	}
 }
 
-// TestStoppedByASignal sends signals to commands that wait for a stalled writer.
+// TestStoppedByASignal sends signals to commands that wait for a stalled writer. A goroutine that a
+// test before it left may still open a file of that test's name: here it would be the FIFO's reader.
 func TestStoppedByASignal(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		for _, line := range []string{"reduce -o sum.npy w0.npy fifo", "decode fifo"} {
+		for _, line := range []string{"reduce -o sum.npy w0.npy stalled", "decode stalled"} {
 			t.Run(signal.String()+" "+line, func(t *testing.T) {
 				workFolder(t)
-				require.NoError(t, syscall.Mkfifo("fifo", 0o600))
+				require.NoError(t, syscall.Mkfifo("stalled", 0o600))
 				before := files(t)
 				command := exec.Command(os.Args[0], strings.Fields(line)...)
 				command.Env = append(os.Environ(), asCommand+"=1")
 				var errs bytes.Buffer
 				command.Stderr = &errs
 				require.NoError(t, command.Start())
-				writer, err := os.OpenFile("fifo", os.O_WRONLY, 0) // the command waits by now
+				writer, err := os.OpenFile("stalled", os.O_WRONLY, 0) // the command waits by now
 				require.NoError(t, err)
 				defer writer.Close()
 				require.NoError(t, command.Process.Signal(signal))
