@@ -739,7 +739,8 @@ async def beats_leave_one_cycle_later(dut, idle, stall):
     source = StreamSource(dut, "s_axis", PATTERNS[idle]())
     sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
     await start(dut)
-    beats = [{"tuser": rng.getrandbits(len(dut.s_axis_tuser))} for _ in range(60)]
+    beats = [{field: rng.getrandbits(len(getattr(dut, f"s_axis_{field}"))) for field in ("tuser", "tdest")} for _ in range(60)]
+    cocotb.start_soon(without_a_beat(dut))
     for beat in beats:
         source.put(beat)
     assert await sink.take(len(beats)) == beats
@@ -752,11 +753,20 @@ async def beats_leave_one_cycle_later(dut, idle, stall):
         await RisingEdge(dut.clk)
     await FallingEdge(dut.clk)
     assert not int(dut.m_axis_tvalid.value)
+    assert not int(dut.m_axis_tdest.value)
+
+
+async def without_a_beat(dut):
+    """tdest is zero without a beat."""
+    while True:
+        await FallingEdge(dut.clk)
+        if not int(dut.m_axis_tvalid.value):
+            assert int(dut.m_axis_tdest.value) == 0
 
 
 def test_agg_stage():
     cases = [f"beats_leave_one_cycle_later/idle={i}/stall={s}" for i in PATTERNS for s in PATTERNS]
-    run("agg_stage", parameters={"WIDTH": 9}, testcase=cases)
+    run("agg_stage", parameters={"WIDTH": 9, "PORTS": 3}, testcase=cases)
 
 
 # agg_port_queue

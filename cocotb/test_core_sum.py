@@ -136,7 +136,7 @@ async def a_sum_can_be_read_in_the_cycle_of_its_address(dut, idle):
     rng = random.Random(f"cache {idle}")
     idle = PATTERNS[idle]()
     width = len(dut.wr_data)
-    dut.wr_en.value = dut.rd_en.value = dut.hold.value = dut.blank.value = 0
+    dut.wr_en.value = dut.hold.value = dut.blank.value = 0
     dut.shift.value = 1
     await start(dut)
     words, word = {}, None  # word: whose address came in the cycle before
@@ -159,7 +159,7 @@ async def a_sum_can_be_read_in_the_cycle_of_its_address(dut, idle):
         dut.wr_data.value = data
         if word is not None:
             words[word] = data
-        dut.rd_en.value, dut.rd_addr.value = int(rd), of if rd else rng.randrange(8)
+        dut.rd_addr.value = of if rd else rng.randrange(8)
         dut.hold.value, dut.shift.value = int(hold), int(shift)
         dut.blank.value = int(bool(fetched and fetched[1]))
         await FallingEdge(dut.clk)

@@ -24,7 +24,6 @@ func (b *coreBuilder) cache() {
 	m.Wire("written_vid", 32, "")
 	m.Wire("nonfinite", b.countBits, "in the next cycle: its elements that are a NaN or an infinity")
 	m.Wire("overflow", b.countBits, "and its elements that overflowed")
-	m.Wire("send_en", 1, "reads a beat for the egress")
 	m.Wire("send_read_slot", b.slotBits, "")
 	m.Wire("send_beat", b.indexBits, "")
 	m.Wire("query_slot", b.slotBits, "is this beat in the cache?")
@@ -70,7 +69,6 @@ func (b *coreBuilder) cache() {
 		Connect("wr_en", enable).
 		Connect("wr_addr", netlist.Concat("cache_wr_slot", "cache_wr_beat")).
 		Connect("wr_data", of("sum")).
-		Connect("rd_en", "send_en").
 		Connect("rd_addr", netlist.Concat("send_read_slot", "send_beat")).
 		Connect("hold", "out_tvalid && !out_tready").
 		Connect("shift", "out_tready").

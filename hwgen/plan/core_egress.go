@@ -105,7 +105,7 @@ func (b *coreBuilder) sender() {
 		Connect("job_epoch", b.ofJob("job_epoch", 16, "label_job")).
 		Connect("job_chunk", b.ofJob("job_chunk", 16, "label_job")).
 		Connect("job_member", b.ofJob("member", b.Workers, "label_job")).
-		Connect("rd_en", "send_en").Connect("rd_slot", "send_read_slot").Connect("rd_beat", "send_beat")
+		Connect("rd_slot", "send_read_slot").Connect("rd_beat", "send_beat")
 	b.output(i)
 }
 
@@ -128,14 +128,18 @@ func (b *coreBuilder) output(egress *netlist.Instance) {
 	width := 0
 	for _, f := range b.outFields() {
 		egress.Connect("m_axis_"+f.name, "out_"+f.name)
+		if f.name == "tdest" {
+			continue
+		}
 		in, out = append(in, "out_"+f.name), append(out, "m_axis_"+f.name)
 		width += f.width
 	}
 	m.Instance("agg_stage", "u_output", "").
-		Param("WIDTH", fmt.Sprint(width)).
+		Param("WIDTH", fmt.Sprint(width)).Param("PORTS", fmt.Sprint(b.Workers)).
 		Connect("s_axis_tvalid", "out_tvalid").Connect("s_axis_tready", "out_tready").
 		Connect("s_axis_tuser", netlist.Concat(in...)).
-		Connect("m_axis_tuser", netlist.Concat(out...))
+		Connect("m_axis_tuser", netlist.Concat(out...)).
+		Connect("s_axis_tdest", "out_tdest")
 	m.Assign("m_axis_tkeep", fmt.Sprintf("{%d{m_axis_tpayload}}", b.ResultKeepBits))
 }
 

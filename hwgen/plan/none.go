@@ -107,12 +107,11 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("unused_unjudged", 1, "workers may send at any time")
 	m.Wire("out_tdata", p.ResultBeatBits, "")
 	m.Wire("out_tkeep", p.ResultKeepBits, "")
-	m.Wire("out_tvalid", 1, "")
+	m.Wire("unused_tvalid", 1, "out_tdest has it")
 	m.Wire("out_tlast", 1, "")
 	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
-	m.Wire("out_tdest", p.Workers, "the packet's destination ports")
+	m.Wire("out_tdest", p.Workers, "ports that the beat is for; 0: there is none")
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
-	m.Wire("port_tvalid", p.Workers, "the beat is for this port")
 	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
 	m.Wire("port_start", p.Workers, "a packet starts for the port")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
@@ -137,13 +136,13 @@ func (p *Plan) noneCore(m *netlist.Module) {
 			core.Connect("m_reg_"+name, "answer_"+name)
 		}
 	}
-	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tlast", "tuser", "tdest"} {
+	for _, signal := range []string{"tdata", "tkeep", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
 		core.Connect("s_axis_"+signal, p.eachAxis("s", signal))
 	}
-	core.Connect("m_axis_tready", "1'b1")
+	core.Connect("m_axis_tvalid", "unused_tvalid").Connect("m_axis_tready", "1'b1")
 	prefixed(core, "unused_", "member", "rank_of_port")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "1'b0")
@@ -153,7 +152,6 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("unused_fields", 8*wire.MaxHeaderBytes-header, "the mask's bits of ports that the card lacks, and receivers")
 	m.Assign("unused_fields", netlist.Slice("out_tuser", header, 8*wire.MaxHeaderBytes-header))
 	m.Assign("out_tpayload", "|out_tkeep")
-	m.Assign("port_tvalid", fmt.Sprintf("out_tvalid ? out_tdest : %d'd0", p.Workers))
 }
 
 // eachAxis concatenates a signal of the AXI4-Streams of all ports.
@@ -221,7 +219,7 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 		Param("PACKET_BITS", fmt.Sprint(queuePacketBits)).
 		Connect("start", of("port_start", 1)).
 		Connect("ready", of("port_ready", 1)).
-		Connect("s_axis_tvalid", of("port_tvalid", 1)).
+		Connect("s_axis_tvalid", of("out_tdest", 1)).
 		Connect("s_axis_tdata", "out_tdata").
 		Connect("s_axis_tpayload", "out_tpayload").
 		Connect("s_axis_tlast", "out_tlast").

@@ -2,7 +2,7 @@
 //
 // A sum's address (wr_en, wr_addr) is in cycle 0, the sum (wr_data) in cycle 1. A read in cycle 0
 // returns sums with an address in cycle 0 or earlier: those that the memory does not have yet are
-// forwarded. The word is *fetched* in cycle 1. It stays with hold, and goes to the output with
+// forwarded. Each cycle without hold reads. The word is *fetched* in cycle 1. It stays with hold, and goes to the output with
 // shift, or zeros go there with blank. So data has it in cycle 2 at the earliest, and until the
 // next shift.
 //
@@ -23,10 +23,9 @@ module agg_cache #(
     input wire [ADDR_BITS-1:0] wr_addr,
     input wire [    WIDTH-1:0] wr_data,  // one cycle later
 
-    input wire                 rd_en,   // not with hold
     input wire [ADDR_BITS-1:0] rd_addr,
 
-    input  wire             hold,   // the fetched word stays
+    input  wire             hold,   // the fetched word stays, nothing is read
     input  wire             shift,  // it goes to the output; not with hold
     input  wire             blank,
     output wire [WIDTH-1:0] data
@@ -54,7 +53,7 @@ module agg_cache #(
 
   always @(posedge clk) begin
     if (wr_reg) words[wr_addr_reg] <= wr_data;
-    if (rd_en) fetched_reg <= words[rd_addr];
+    if (!hold) fetched_reg <= words[rd_addr];
     wr_reg      <= wr_en;
     wr_addr_reg <= wr_addr;
 
@@ -100,7 +99,7 @@ module agg_cache #(
     came_was <= wr_en && wr_addr == watched;
     truth <= truth_next;
     known <= knows;
-    asked <= rd_en && rd_addr == watched;
+    asked <= !hold && rd_addr == watched;
     due <= due_now;
     fetches <= word_fetched && hold;
     if (shift) begin
@@ -112,7 +111,7 @@ module agg_cache #(
 
   always @* begin
     // agg_stage: a word is shifted, held or not there.
-    `PROMISED(!(hold && (rd_en || shift)));
+    `PROMISED(!(hold && shift));
     if (known) assert (truth == words[watched]);
     if (started) assert (came_was == (wr_reg && wr_addr_reg == watched));
     if (asked && !fetches) begin

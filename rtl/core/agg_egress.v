@@ -116,7 +116,6 @@ module agg_egress #(
     output wire sends_status,
 
     // The cache: its word belongs to the stream's beat of the next cycle
-    output wire                  rd_en,
     output wire [ SLOT_BITS-1:0] rd_slot,
     output wire [INDEX_BITS-1:0] rd_beat,
 
@@ -358,7 +357,7 @@ module agg_egress #(
   wire written = known_reg || (asked_reg && query_written);
   wire ends = sending_reg ? send_ends_reg : prep_one_reg;
 
-  assign rd_en        = free && written && (sending_reg || !status_next_reg);
+  wire rd_en = free && written && (sending_reg || !status_next_reg);
   assign rd_slot      = slot_now_reg;
   assign rd_beat      = beat_reg;
   assign takes_result = rd_en && !sending_reg;

@@ -386,7 +386,7 @@ module agg_slots #(
     turns_reg ? marks_reg : joins_reg ? marks_next : own_marks,
     turns_reg ? {PORTS{1'b0}} : done_next,
     turns_reg ? ports : joins_reg ? own_held | ports : own_held,
-    stores ? vid_reg : own_vid
+    turns_reg ? vid_reg : own_vid
   };
   assign other_next = other_reg | {8'd0, proved, {PORTS + 32{1'b0}}};
 

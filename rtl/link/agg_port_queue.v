@@ -59,6 +59,7 @@ module agg_port_queue #(
 
   localparam [WIDE-1:0] DEPTH = {1'b1, {DEPTH_BITS{1'b0}}};
   localparam [WIDE-1:0] LARGEST = BEATS[WIDE-1:0];
+  localparam [WIDE-1:0] ONE = 1;
   localparam [PACKET_BITS:0] PACKETS = {1'b1, {PACKET_BITS{1'b0}}};
   localparam [PACKET_BITS:0] TWO = 2;
 
@@ -91,7 +92,8 @@ module agg_port_queue #(
   wire stage = !full_reg || m_axis_tready;
   wire fetch = waiting_reg && (!stuck_reg || m_axis_tready);
   // Without stored beats, an arriving one leaves at once.
-  wire leave = free && (staged_valid_reg || (s_axis_tvalid && !stored_reg));
+  wire comes = staged_valid_reg || (s_axis_tvalid && !stored_reg);
+  wire leave = free && comes;
   wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : s_axis_tlast;
 
   // -- Headers ------------------------------------------------------------------------------------
@@ -191,6 +193,7 @@ module agg_port_queue #(
   reg left_reg;
   reg header_left_reg;  // with a packet's first beat
   reg [WIDE-1:0] rest_reg;  // places announced for beats after the next one of the arriving packet
+  reg [WIDE-1:0] rest_start_reg;  // the same less those of a packet
   reg [PACKET_BITS:0] packets_reg;  // announced, until a cycle after their first beat left
   reg one_reg, two_reg;  // one and two in the last cycle, less a packet that started then
   reg ready_reg;
@@ -205,11 +208,14 @@ module agg_port_queue #(
 
   always @(posedge clk) begin
     spare_reg <= spare;
-    spare_start_reg <= spare - LARGEST;
+    spare_start_reg <= s_axis_tvalid && s_axis_tlast ? rest_start_reg : -LARGEST;
     left_reg <= leave;
-    header_left_reg <= leave && begins_reg;
+    header_left_reg <= opens && comes;
     room_reg <= room_reg + (start ? spare_start_reg : spare_reg) + {{WIDE - 1{1'b0}}, left_reg};
-    if (s_axis_tvalid) rest_reg <= s_axis_tlast ? LARGEST - 1'b1 : rest_reg - 1'b1;
+    if (s_axis_tvalid) begin
+      rest_reg       <= s_axis_tlast ? LARGEST - 1'b1 : rest_reg - 1'b1;
+      rest_start_reg <= s_axis_tlast ? -ONE : rest_start_reg - 1'b1;
+    end
     if (start != header_left_reg) packets_reg <= start ? packets_reg + 1'b1 : packets_reg - 1'b1;
     one_reg   <= start ? two : one;
     two_reg   <= start ? three : two;
@@ -221,6 +227,7 @@ module agg_port_queue #(
       header_left_reg <= 1'b0;
       room_reg        <= DEPTH;
       rest_reg        <= LARGEST - 1'b1;
+      rest_start_reg  <= -ONE;
       packets_reg     <= {PACKET_BITS + 1{1'b0}};
       one_reg         <= 1'b0;
       two_reg         <= 1'b0;
@@ -359,6 +366,7 @@ module agg_port_queue #(
       assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] && waiting_reg == (in_memory != 0));
       assert (rd_after_reg == rd_reg + 1'b1);
       assert (spare_start_reg == spare_reg - LARGEST);
+      assert (rest_start_reg == rest_reg - LARGEST);
       assert (due + header_left_reg <= packets_reg + !opens_reg && packets_reg <= 1 << PACKET_BITS);
       assert (arrived < BEATS && rest_reg == BEATS - 1 - arrived && opens_reg == (arrived == 0));
       assert (due != 0 || arrived == 0);

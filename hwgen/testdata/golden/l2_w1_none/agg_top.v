@@ -75,12 +75,11 @@ module agg_top (
   wire         unused_unjudged;  // workers may send at any time
   wire [ 63:0] out_tdata;
   wire [  7:0] out_tkeep;
-  wire         out_tvalid;
+  wire         unused_tvalid;  // out_tdest has it
   wire         out_tlast;
   wire [239:0] out_tuser;
-  wire         out_tdest;  // the packet's destination ports
+  wire         out_tdest;  // ports that the beat is for; 0: there is none
   wire         out_tpayload;  // the beat has payload: all bytes
-  wire         port_tvalid;  // the beat is for this port
   wire         port_ready;  // the port's queue has room for a packet
   wire         port_start;  // a packet starts for the port
   wire         unused_member;  // each port is a link of its own
@@ -154,7 +153,7 @@ module agg_top (
       .s_axis_tuser     (s_axis_p0_tuser),
       .m_axis_tdata     (out_tdata),
       .m_axis_tkeep     (out_tkeep),
-      .m_axis_tvalid    (out_tvalid),
+      .m_axis_tvalid    (unused_tvalid),
       .m_axis_tready    (1'b1),
       .m_axis_tlast     (out_tlast),
       .m_axis_tuser     (out_tuser),
@@ -192,7 +191,6 @@ module agg_top (
 
   assign unused_fields = out_tuser[239:113];
   assign out_tpayload  = |out_tkeep;
-  assign port_tvalid   = out_tvalid ? out_tdest : 1'd0;
 
   // Output queues of the ports, port 0 in the lowest bits of vectors
   wire         queue_tvalid;
@@ -220,7 +218,7 @@ module agg_top (
           .rst            (rst),
           .start          (port_start),
           .ready          (port_ready),
-          .s_axis_tvalid  (port_tvalid),
+          .s_axis_tvalid  (out_tdest),
           .s_axis_tdata   (out_tdata),
           .s_axis_tpayload(out_tpayload),
           .s_axis_tlast   (out_tlast),

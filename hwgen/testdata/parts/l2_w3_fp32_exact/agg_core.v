@@ -893,7 +893,6 @@ module agg_core (
   wire [ 31:0] written_vid;
   wire [  1:0] nonfinite;  // in the next cycle: its elements that are a NaN or an infinity
   wire [  1:0] overflow;  // and its elements that overflowed
-  wire         send_en;  // reads a beat for the egress
   wire         send_read_slot;
   wire         send_beat;
   wire         query_slot;  // is this beat in the cache?
@@ -981,7 +980,6 @@ module agg_core (
           .wr_en  (cache_wr_en && lanes_written[l]),
           .wr_addr({cache_wr_slot, cache_wr_beat}),
           .wr_data(sum[32*l+:32]),
-          .rd_en  (send_en),
           .rd_addr({send_read_slot, send_beat}),
           .hold   (out_tvalid && !out_tready),
           .shift  (out_tready),
@@ -1288,7 +1286,6 @@ module agg_core (
       .sends_result    (sends_result),
       .sends_replay    (sends_replay),
       .sends_status    (sends_status),
-      .rd_en           (send_en),
       .rd_slot         (send_read_slot),
       .rd_beat         (send_beat),
       .m_axis_tpayload (out_tpayload),
@@ -1302,16 +1299,19 @@ module agg_core (
   wire m_axis_tpayload;
 
   agg_stage #(
-      .WIDTH(245)
+      .WIDTH(242),
+      .PORTS(3)
   ) u_output (
       .clk          (clk),
       .rst          (rst),
       .s_axis_tvalid(out_tvalid),
       .s_axis_tready(out_tready),
-      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser, out_tdest}),
+      .s_axis_tuser ({out_tpayload, out_tlast, out_tuser}),
+      .s_axis_tdest (out_tdest),
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready),
-      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser, m_axis_tdest})
+      .m_axis_tuser ({m_axis_tpayload, m_axis_tlast, m_axis_tuser}),
+      .m_axis_tdest (m_axis_tdest)
   );
 
   assign m_axis_tkeep = {8{m_axis_tpayload}};
