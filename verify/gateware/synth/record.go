@@ -58,13 +58,13 @@ func toolVersions(ctx context.Context) ([]string, error) {
 // update records every circuit whose row does not match its current Verilog.
 func (r *record) update(ctx context.Context, wanted []circuit, jobs int) error {
 	errs := make([]error, len(wanted))
-	slots := make(chan struct{}, max(1, jobs))
+	workers := make(chan struct{}, max(1, jobs))
 	var wg sync.WaitGroup
 	for i, c := range wanted {
-		slots <- struct{}{}
+		workers <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := r.updateRow(ctx, c); err != nil {
+			defer func() { <-workers }()
+			if err := r.updateRow(ctx, c, workers); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", c.name, err)
 				progress("%v", errs[i])
 			}
@@ -74,7 +74,7 @@ func (r *record) update(ctx context.Context, wanted []circuit, jobs int) error {
 	return errors.Join(append(errs, r.save())...)
 }
 
-func (r *record) updateRow(ctx context.Context, c circuit) error {
+func (r *record) updateRow(ctx context.Context, c circuit, workers chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *record) updateRow(ctx context.Context, c circuit) error {
 		}
 		was = "was " + describe(old)
 	}
-	row, err := measure(ctx, c, s)
+	row, err := measure(ctx, c, s, workers)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *record) updateRow(ctx context.Context, c circuit) error {
 }
 
 // measure makes the row of a circuit.
-func measure(ctx context.Context, c circuit, s source) (cells.Row, error) {
+func measure(ctx context.Context, c circuit, s source, workers chan struct{}) (cells.Row, error) {
 	row := cells.Row{Name: c.name, Node: c.node, Of: c.lane, Part: partName(c.part), Source: s.hash}
 	if c.latency != nil {
 		row.Latency = c.latency(s)
@@ -114,7 +114,7 @@ func measure(ctx context.Context, c circuit, s source) (cells.Row, error) {
 	if row.Xilinx, err = countArea(ctx, c, s); err != nil {
 		return row, err
 	}
-	if row.Seeds, err = place(ctx, c, s); err != nil {
+	if row.Seeds, err = place(ctx, c, s, workers); err != nil {
 		return row, err
 	}
 	row.MHz = median(row.Seeds)

@@ -112,7 +112,7 @@ func TestKnownCircuit(t *testing.T) {
 	xilinx, err := countArea(ctx, c, s)
 	require.NoError(t, err)
 	require.Equal(t, cells.Xilinx{LUT: 1, FF: 8, BRAM: 1, DSP: 1}, xilinx)
-	speeds, err := place(ctx, c, s)
+	speeds, err := place(ctx, c, s, nil)
 	require.NoError(t, err)
 	require.Len(t, speeds, 1)
 	require.InDelta(t, 200, speeds[0], 150)
