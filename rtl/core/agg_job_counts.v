@@ -41,7 +41,9 @@ module agg_job_counts #(
   reg [31:0] stored_vid_reg, sum_vid_reg;
   reg [7:0] stored_rank_reg;
 
+  // A count is full once it has wrapped.
   reg [31:0] in_reg, out_reg, overflow_reg;
+  reg in_full_reg, out_full_reg, overflow_full_reg;
   reg in_any_reg, out_any_reg, overflow_any_reg;
   reg [31:0] in_vid_reg, out_vid_reg, overflow_vid_reg;
   reg [7:0] in_rank_reg;
@@ -60,9 +62,12 @@ module agg_job_counts #(
     written_reg     <= wr_en;
     sum_vid_reg     <= wr_vid;
 
-    if (stored_reg) in_reg <= in_next[31:0] | {32{in_next[32]}};
-    out_reg      <= out_next[31:0] | {32{out_next[32]}};
-    overflow_reg <= overflow_next[31:0] | {32{overflow_next[32]}};
+    if (stored_reg) in_reg <= in_next[31:0];
+    out_reg      <= out_next[31:0];
+    overflow_reg <= overflow_next[31:0];
+    if (stored_reg && in_next[32]) in_full_reg <= 1'b1;
+    if (out_next[32]) out_full_reg <= 1'b1;
+    if (overflow_next[32]) overflow_full_reg <= 1'b1;
 
     if (stored_reg && !in_any_reg) begin
       in_vid_reg  <= stored_vid_reg;
@@ -75,19 +80,22 @@ module agg_job_counts #(
     if (more_overflow != {COUNT_BITS{1'b0}}) overflow_any_reg <= 1'b1;
 
     if (clear_reg) begin
-      stored_reg       <= 1'b0;
-      in_reg           <= 32'd0;
-      out_reg          <= 32'd0;
-      overflow_reg     <= 32'd0;
-      in_any_reg       <= 1'b0;
-      out_any_reg      <= 1'b0;
-      overflow_any_reg <= 1'b0;
+      stored_reg        <= 1'b0;
+      in_reg            <= 32'd0;
+      out_reg           <= 32'd0;
+      overflow_reg      <= 32'd0;
+      in_full_reg       <= 1'b0;
+      out_full_reg      <= 1'b0;
+      overflow_full_reg <= 1'b0;
+      in_any_reg        <= 1'b0;
+      out_any_reg       <= 1'b0;
+      overflow_any_reg  <= 1'b0;
     end
   end
 
-  assign nonfinite_in   = in_reg;
-  assign nonfinite_out  = out_reg;
-  assign overflows      = overflow_reg;
+  assign nonfinite_in   = in_reg | {32{in_full_reg}};
+  assign nonfinite_out  = out_reg | {32{out_full_reg}};
+  assign overflows      = overflow_reg | {32{overflow_full_reg}};
   assign first_in       = in_any_reg ? {1'b1, 23'd0, in_rank_reg, in_vid_reg} : 64'd0;
   assign first_out      = out_any_reg ? {1'b1, 31'd0, out_vid_reg} : 64'd0;
   assign first_overflow = overflow_any_reg ? {1'b1, 31'd0, overflow_vid_reg} : 64'd0;
