@@ -236,14 +236,14 @@ class Lags:
 
 
 class LagsBench:
-    """Stores contributions and reads a count every two cycles; compares it with the count nine
+    """Stores contributions and reads a count every two cycles; compares it with the count ten
     cycles earlier."""
 
     def __init__(self, dut, rng):
         self.dut, self.rng, self.model = dut, rng, Lags()
         self.jobs, self.ranks, self.slots = (1 << len(signal) for signal in (dut.job, dut.rank, dut.slot))
         self.now = 0  # the leaf's clock, except for its start
-        self.past = []  # the counts before this cycle, and before the previous eight
+        self.past = []  # the counts before this cycle, and before the previous nine
         self.stored = False  # in the last cycle
         self.looks = [None, None, None]  # the counts that were addressed in the last cycles
         self.buckets = set()
@@ -260,7 +260,7 @@ class LagsBench:
         if later:
             dut.now_reg.value = (int(dut.now_reg.value) + later) % 2**32
             self.now += later
-        self.past = [*self.past[-8:], dict(self.model.counts)]
+        self.past = [*self.past[-9:], dict(self.model.counts)]
         then, looked_at = self.past[0], self.looks[0]
         if looked_at == self.looks[1] and looked_at in then:
             shown, want = int(dut.value.value), then[looked_at]

@@ -39,12 +39,12 @@ module agg_cache #(
   reg [WIDTH-1:0] fetched_reg;
 
   // The memory lacks the fetched word: the word comes now (now), or came one cycle before the fetch
-  // or during a hold, and came_reg has it (near). The addresses of the former are compared in the
+  // or during a hold, and came_reg has it (recent). The addresses of the former are compared in the
   // first cycle, the fetch.
   reg now_reg;
   reg first_reg, kept_reg, was_reg;
   reg [ADDR_BITS-1:0] was_addr_reg, rd_addr_reg;
-  wire near = first_reg ? was_reg && was_addr_reg == rd_addr_reg : kept_reg;
+  wire recent = first_reg ? was_reg && was_addr_reg == rd_addr_reg : kept_reg;
   reg [WIDTH-1:0] came_reg;
 
   // The output: the memory's word, or the forwarded one, which may be blank
@@ -60,7 +60,7 @@ module agg_cache #(
     if (now_reg || !hold) came_reg <= wr_data;
     now_reg      <= !hold && wr_en && wr_addr == rd_addr;
     first_reg    <= !hold;
-    kept_reg     <= now_reg || near;
+    kept_reg     <= now_reg || recent;
     was_reg      <= wr_reg;
     was_addr_reg <= wr_addr_reg;
     rd_addr_reg  <= rd_addr;
@@ -68,7 +68,7 @@ module agg_cache #(
     if (shift) begin
       stored_reg    <= fetched_reg;
       forwarded_reg <= blank ? {WIDTH{1'b0}} : now_reg ? wr_data : came_reg;
-      forwards_reg  <= now_reg || near || blank;
+      forwards_reg  <= now_reg || recent || blank;
     end
   end
 
@@ -116,15 +116,15 @@ module agg_cache #(
     if (started) assert (came_was == (wr_reg && wr_addr_reg == watched));
     if (asked && !fetches) begin
       assert (now_reg == came_was);
-      if (knows) assert (now_reg || due_now == (near ? came_reg : fetched_reg));
+      if (knows) assert (now_reg || due_now == (recent ? came_reg : fetched_reg));
     end
-    if (fetches) assert (!now_reg && due == (near ? came_reg : fetched_reg));
+    if (fetches) assert (!now_reg && due == (recent ? came_reg : fetched_reg));
     if (shows) assert (data == shown);
     if (zero) assert (data == 0);
 
     cover (shows && forwards_reg && shown != 0);
     cover (shows && !forwards_reg && shown != 0);
-    cover (fetches && near && shift);
+    cover (fetches && recent && shift);
   end
 `endif
 
