@@ -303,9 +303,12 @@ class LagsBench:
         return cycles
 
     async def clear(self, job, others):
-        """Sets the job up while others run: clears a count per cycle, except when another job's
-        count is written."""
+        """Sets the job up while others run, seven cycles after its last contribution: clears a count
+        per cycle, except when another job's count is written."""
         dut = self.dut
+        quiet = 0
+        while quiet < 7:
+            quiet += await self.store(others)
         for counts in (self.model.counts, *self.past):
             for of in [of for of in counts if of[0] == job]:
                 del counts[of]
