@@ -250,10 +250,10 @@ class JobsBench:
         self.held = int(dut.hold_commits.value)
         self.flushed |= flush
         self.dropped |= int(dut.drop_statuses.value)
-        self.quiet |= int(dut.quiet.value)
+        self.quiet |= int(dut.quiet_reg.value)
         assert not flush & valid, "a job ends and is set up"
         assert int(dut.hold.value) or not flush
-        assert self.held or not int(dut.quiet.value), "packets are judged though all jobs end"
+        assert self.held or not int(dut.quiet_reg.value), "packets are judged though all jobs end"
         for number, job in enumerate(self.model.jobs):
             if number not in self.touched:
                 assert valid >> number & 1 == job.running and not flush >> number & 1, f"job {number} is disturbed"

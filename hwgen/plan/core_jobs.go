@@ -12,7 +12,6 @@ func (b *coreBuilder) jobs() {
 	m := b.m
 	m.Comment("-- Jobs --")
 	m.Wire("flush", b.Jobs, "the job ends"+b.byJob())
-	m.Wire("unused_quiet", 1, "all jobs end")
 	m.Wire("hold_commits", 1, "nothing is picked for the commit")
 	m.Wire("idle", 1, "and nothing is being judged")
 	m.Wire("clear", 1, "empties a slot")
@@ -36,8 +35,7 @@ func (b *coreBuilder) jobs() {
 		Param("STAGES", fmt.Sprint(b.rankStages())).
 		Connect("finish", "finished").Connect("finish_job", "e_job").
 		Connect("finish_bit", "e_rank_bit").Connect("finish_ports", "judged").
-		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask").
-		Connect("quiet", "unused_quiet")
+		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask")
 }
 
 // jobWire is an output of agg_jobs, with a field for every job.

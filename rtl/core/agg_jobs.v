@@ -15,9 +15,8 @@
 //   WALK    clear names the job's slots, one a cycle except in the cycle after reduces
 //   REST    every clear has reached its memory; flush falls with the last of these cycles
 //
-// When all jobs end at once, by the link, an operation or a reset, quiet is high together with
-// flush, no commit is judged from STOP to REST, and the walk clears the slots of the whole card.
-// For a new job then follow
+// When all jobs end at once, by the link, an operation or a reset, no commit is judged from STOP to
+// REST, and the walk clears the slots of the whole card. For a new job then follow
 //
 //   RANKS   its configuration is written in the first cycle, its ranks in the others
 //   COUNTS  commits go on, until its predecessor's counts are cleared
@@ -95,7 +94,6 @@ module agg_jobs #(
 
     // Ends and beginnings
     output wire [     JOBS-1:0] flush,
-    output wire                 quiet,
     output wire                 hold,
     output wire [     JOBS-1:0] drop_statuses,
     output wire                 clear,          // the slot below becomes empty
@@ -498,7 +496,6 @@ module agg_jobs #(
   assign op_code       = code_reg;
   assign hold_commits  = hold_commits_reg;
   assign flush         = flush_reg;
-  assign quiet         = quiet_reg;
   assign hold          = !at_reg[STATE_IDLE];
   assign drop_statuses = {JOBS{link_down}} | (keep_statuses_reg ? {JOBS{1'b0}} : flush_reg);
   assign clear         = clear_reg;
@@ -592,8 +589,8 @@ module agg_jobs #(
   reg has_drained;  // seen, from the fourth cycle of flush on
   wire [SLOT_BITS-1:0] job_base = base_reg[SLOT_BITS*job_reg+:SLOT_BITS];
   wire [SLOT_BITS-1:0] job_mask = mask_reg[SLOT_BITS*job_reg+:SLOT_BITS];
-  wire [SLOT_BITS-1:0] walk_first = quiet ? 0 : job_base;
-  wire [SLOT_BITS-1:0] walk_last = quiet ? {SLOT_BITS{1'b1}} : job_base | job_mask;
+  wire [SLOT_BITS-1:0] walk_first = quiet_reg ? 0 : job_base;
+  wire [SLOT_BITS-1:0] walk_last = quiet_reg ? {SLOT_BITS{1'b1}} : job_base | job_mask;
   wire ending = state == STATE_DRAIN || state == STATE_HALT || state == STATE_WALK ||
       state == STATE_REST;
   wire gives = state == STATE_RANKS || state == STATE_COUNTS || state == STATE_ADMIT;
@@ -683,7 +680,7 @@ module agg_jobs #(
       // A job that is set up has the requested configuration and slots of its own, and its members'
       // ranks follow the order of the ports.
       if (is_set_up) begin
-        assert (ever_reg[watched] && !its_flush && !sets_up[watched] && !quiet);
+        assert (ever_reg[watched] && !its_flush && !sets_up[watched] && !quiet_reg);
         assert (its_window != 0 && (its_window & (its_window - 1'b1)) == 0 && its_window <= WINDOW);
         assert (its_mask == 2 * its_window - 1 && (its_base & its_mask) == 0);
         assert (its_member != 0 && !complete_reg[watched]);
@@ -774,7 +771,7 @@ module agg_jobs #(
       if (!counts_cycles && age != 0) assert (cycle_reg == 0);
       assert (hold_commits == (state == STATE_STOP || state == STATE_HALT ||
           state == STATE_WALK || state == STATE_REST || state == STATE_RANKS ||
-          state == STATE_ADMIT || (state == STATE_DRAIN && quiet)));
+          state == STATE_ADMIT || (state == STATE_DRAIN && quiet_reg)));
       assert (at_reg == ONE_STATE << state);
       assert (clear == (state == STATE_WALK && !reduced));
       if (hold_commits && stopped_reg) assert (idle_was && held >= 4);
@@ -788,10 +785,10 @@ module agg_jobs #(
       if (all_finished_reg[watched])
         assert (is_set_up || (state == STATE_DRAIN && age == 0 && its_flush));
       if (ending) begin
-        assert (quiet ? &flush_reg && valid_reg == 0 :
+        assert (quiet_reg ? &flush_reg && valid_reg == 0 :
             flush_reg == ONE_JOB << job_reg && !valid_reg[job_reg]);
         if (its_flush && (state == STATE_HALT || state == STATE_WALK)) assert (has_drained);
-        if (state != STATE_REST && !quiet) begin
+        if (state != STATE_REST && !quiet_reg) begin
           assert ((job_base & job_mask) == 0 && (job_mask & (job_mask + 1'b1)) == 0);
           if (is_set_up) assert (((its_base ^ job_base) & ~(its_mask | job_mask)) != 0);
           if (valid_reg[rival]) assert (((rival_base ^ job_base) & ~(rival_mask | job_mask)) != 0);
@@ -803,7 +800,7 @@ module agg_jobs #(
             else assert (clear_slot_reg == walk_first || state == STATE_REST);
         end
         if (state == STATE_REST) assert (rest >= age);
-      end else assert (flush_reg == 0 && !quiet);
+      end else assert (flush_reg == 0 && !quiet_reg);
       if (state != STATE_WALK && state != STATE_REST) assert (rest >= 4);
       if (sets_up_reg != 0)
         assert (state == STATE_RANKS && age == 0 && sets_up_reg == ONE_JOB << job_reg);
@@ -814,7 +811,7 @@ module agg_jobs #(
         assert (op_valid && !done_reg && code_reg == CODE_DONE && set_up_reg == op_commit);
         assert (mask_next_reg == op_mask || (state == STATE_PLACE && age == 0));
         if (state != STATE_PLACE && state != STATE_STOP && !op_all)
-          assert (job_reg == op_index && !quiet);
+          assert (job_reg == op_index && !quiet_reg);
         if (op_abort && state == STATE_STOP) assert (valid_reg[op_index]);
         if (set_up_reg) begin
           assert (fits);
@@ -837,9 +834,9 @@ module agg_jobs #(
       cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
       cover (op_done && op_code == CODE_NO_SLOTS);
       cover (its_flush && !drained[watched] && valid_reg[rival]);
-      cover (quiet && link_down && set_up_was);
+      cover (quiet_reg && link_down && set_up_was);
       cover (complete_reg[watched] && its_finished == 0);
-      cover (clear && pauses != 0 && !quiet);
+      cover (clear && pauses != 0 && !quiet_reg);
     end
   end
 `endif

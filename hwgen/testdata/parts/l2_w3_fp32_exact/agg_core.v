@@ -138,7 +138,6 @@ module agg_core (
 
   // -- Jobs --
   wire        flush;  // the job ends
-  wire        unused_quiet;  // all jobs end
   wire        hold_commits;  // nothing is picked for the commit
   wire        idle;  // and nothing is being judged
   wire        clear;  // empties a slot
@@ -216,7 +215,6 @@ module agg_core (
       .drained      (drained),
       .reduces      (reduces),
       .flush        (flush),
-      .quiet        (unused_quiet),
       .hold         (hold),
       .drop_statuses(drop_statuses),
       .clear        (clear),
