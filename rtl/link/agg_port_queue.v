@@ -12,8 +12,13 @@
 // zero lanes, and leaves with them. The memory holds beats, to be block RAM; a packet's header is
 // stored once, beside it.
 //
-// Latency: a beat leaves an empty queue one cycle later. All outputs are registers. Throughput: a
-// beat a cycle.
+// The way through the memory is long, and may cross a chip: it never stalls. Behind it, a small
+// memory takes what comes, and the output reads that. A beat is fetched when the small memory has
+// a place for it, whatever the receiver does in that cycle.
+//
+// Latency: a beat leaves an empty queue one cycle later. A stored beat can leave five cycles after
+// it came: the output is empty only if all beats here came in the last four cycles. All outputs are
+// registers. Throughput: a beat a cycle.
 //
 // Not done here: backpressure. A packet that is announced without ready is lost.
 
@@ -47,6 +52,7 @@ module agg_port_queue #(
 );
 
   localparam integer WIDE = DEPTH_BITS + 1;  // width of a count up to the depth
+  localparam integer LANDING_BITS = 4;  // log2 of the places in the small memory
 
   generate
     if ((1 << DEPTH_BITS) < BEATS) begin : g_depth
@@ -63,7 +69,7 @@ module agg_port_queue #(
   localparam [PACKET_BITS:0] PACKETS = {1'b1, {PACKET_BITS{1'b0}}};
   localparam [PACKET_BITS:0] TWO = 2;
 
-  // -- Beats: memory, its output, a register after that, the output --------------------------------
+  // -- Beats: memory, its output, a register after that, small memory, the output -----------------
 
   // With tlast. No beat is read in the cycle of its write: block RAM needs no logic for that case.
   (* no_rw_check *) reg [BEAT_BITS:0] beats[0:(1<<DEPTH_BITS)-1];
@@ -75,87 +81,104 @@ module agg_port_queue #(
   reg fetched_valid_reg;
   reg [BEAT_BITS:0] staged_reg;  // a block RAM is slow: nothing is between it and this register
   reg staged_valid_reg;
-  reg stored_reg;  // waiting_reg || fetched_valid_reg || staged_valid_reg
-  // Clock enables take these, which have little load: valid_reg && staged_valid_reg, the same with
-  // fetched_valid_reg
-  reg full_reg;
-  reg stuck_reg;
 
+  // It is never full: what is staged without being a beat may be written as well.
+  (* ram_style = "distributed" *) reg [BEAT_BITS:0] landing[0:(1<<LANDING_BITS)-1];
+  reg [LANDING_BITS-1:0] landing_wr_reg;
+  reg [LANDING_BITS-1:0] landing_rd_reg;
+  reg [LANDING_BITS-1:0] landing_after_reg;  // landing_rd_reg + 2
+  reg landed_reg;  // it has a beat
+  reg several_reg;  // it has two or more
+  reg popped_reg;  // a beat has left it
+  // Its places, without one, that no beat has here or on the way: late by a cycle
+  reg [LANDING_BITS-1:0] places_reg;
+  reg may_fetch_reg;  // there were four: three for beats that were not counted, and one more
+
+  reg stored_reg;  // beats wait in the memory, or are behind it
   reg valid_reg;
+  reg vacant_reg;  // !valid_reg, for the enable with the most load
   reg last_reg;
   reg payload_reg;
   reg [BEAT_BITS-1:0] data_reg;
   reg [USER_BITS-1:0] user_reg;
 
-  wire free = !valid_reg || m_axis_tready;
-  wire push = s_axis_tvalid && (stored_reg || !free);
-  wire stage = !full_reg || m_axis_tready;
-  wire fetch = waiting_reg && (!stuck_reg || m_axis_tready);
+  wire fetch = waiting_reg && may_fetch_reg;
+  wire held = valid_reg && !m_axis_tready;
+  wire pop = landed_reg && !held;
   // Without stored beats, an arriving one leaves at once.
-  wire comes = staged_valid_reg || (s_axis_tvalid && !stored_reg);
-  wire leave = free && comes;
-  wire last = staged_valid_reg ? staged_reg[BEAT_BITS] : s_axis_tlast;
+  wire comes = landed_reg || (s_axis_tvalid && !stored_reg);
+  wire leave = comes && !held;
+  wire [BEAT_BITS:0] landed = landing[landing_rd_reg];
+  wire last = landed_reg ? landed[BEAT_BITS] : s_axis_tlast;
 
   // -- Headers ------------------------------------------------------------------------------------
 
-  reg [USER_BITS:0] headers[0:(1<<PACKET_BITS)-1];  // with tpayload
+  // With tpayload
+  (* ram_style = "distributed" *) reg [USER_BITS:0] headers[0:(1<<PACKET_BITS)-1];
   reg [PACKET_BITS-1:0] header_wr_reg;
   reg [PACKET_BITS-1:0] header_rd_reg;
-  reg [USER_BITS:0] staged_header_reg;  // of the staged beat, if that is a packet's first
   reg opens_reg;  // the next beat to arrive is a packet's first
   reg begins_reg;  // the next beat to leave is a packet's first
   // begins_reg by itself: without a beat at the output, and with a packet's last one
   reg idle_reg;
   reg ends_reg;
 
-  wire fetched_begins = staged_valid_reg ? staged_reg[BEAT_BITS] : begins_reg;
   wire [USER_BITS:0] header_arrives = {s_axis_tpayload, s_axis_tuser};
-  wire opens = idle_reg || (ends_reg && m_axis_tready);  // free && begins_reg, without that load
+  wire opens = idle_reg || (ends_reg && m_axis_tready);  // begins_reg && !held, without that load
 
   always @(posedge clk) begin
-    // An arriving beat and its header are written to free places, and kept only if the beat is
-    // stored.
-    if (s_axis_tvalid) beats[wr_reg] <= {s_axis_tlast, s_axis_tdata};
-    if (s_axis_tvalid && opens_reg) headers[header_wr_reg] <= header_arrives;
-    if (push) wr_reg <= wr_reg + 1'b1;
-    if (push && opens_reg) header_wr_reg <= header_wr_reg + 1'b1;
-    if (s_axis_tvalid) opens_reg <= s_axis_tlast;
-
+    // Every beat and header is stored. A beat that leaves at once is fetched in the next cycle, and
+    // dropped: stored_reg is low then.
+    if (s_axis_tvalid) begin
+      beats[wr_reg] <= {s_axis_tlast, s_axis_tdata};
+      wr_reg        <= wr_reg + 1'b1;
+      opens_reg     <= s_axis_tlast;
+    end
+    if (s_axis_tvalid && opens_reg) begin
+      headers[header_wr_reg] <= header_arrives;
+      header_wr_reg          <= header_wr_reg + 1'b1;
+    end
+    waiting_reg <= s_axis_tvalid || (waiting_reg && !(may_fetch_reg && wr_reg == rd_after_reg));
     if (fetch) begin
-      fetched_reg  <= beats[rd_reg];
       rd_reg       <= rd_after_reg;
       rd_after_reg <= rd_after_reg + 1'b1;
     end
-    if (push) waiting_reg <= 1'b1;
-    else if (fetch) waiting_reg <= wr_reg != rd_after_reg;
-    if (fetch) fetched_valid_reg <= 1'b1;
-    else if (stage) fetched_valid_reg <= 1'b0;
-    if (stage) begin
-      staged_reg        <= fetched_reg;
-      staged_header_reg <= headers[header_rd_reg];
-      staged_valid_reg  <= fetched_valid_reg;
-      if (fetched_valid_reg && fetched_begins) header_rd_reg <= header_rd_reg + 1'b1;
-    end
-    stored_reg <= push || waiting_reg || fetched_valid_reg || (staged_valid_reg && !free);
-    if (free) begin
-      full_reg  <= staged_valid_reg && fetched_valid_reg;
-      stuck_reg <= staged_valid_reg && fetched_valid_reg && waiting_reg;
-    end else begin
-      full_reg <= staged_valid_reg || fetched_valid_reg;
-      stuck_reg <= staged_valid_reg ? fetched_valid_reg || waiting_reg :
-          fetched_valid_reg && waiting_reg;
-    end
+    fetched_reg             <= beats[rd_reg];
+    fetched_valid_reg       <= fetch && stored_reg;
+    staged_reg              <= fetched_reg;
+    staged_valid_reg        <= fetched_valid_reg;
 
-    // What is loaded without leaving is not valid: stored_reg serves as well as staged_valid_reg,
-    // which has half the load then.
-    if (free) begin
-      valid_reg <= leave;
-      data_reg  <= staged_valid_reg ? staged_reg[BEAT_BITS-1:0] : s_axis_tdata;
-      last_reg  <= last;
-      idle_reg  <= !leave && begins_reg;
-      ends_reg  <= leave && last;
+    landing[landing_wr_reg] <= staged_reg;
+    if (staged_valid_reg) landing_wr_reg <= landing_wr_reg + 1'b1;
+    if (pop) begin
+      landing_rd_reg    <= landing_rd_reg + 1'b1;
+      landing_after_reg <= landing_after_reg + 1'b1;
     end
-    if (opens) {payload_reg, user_reg} <= stored_reg ? staged_header_reg : header_arrives;
+    landed_reg <= staged_valid_reg || (landed_reg && (held || several_reg));
+    if (pop && !staged_valid_reg) several_reg <= several_reg && landing_wr_reg != landing_after_reg;
+    if (staged_valid_reg && !pop) several_reg <= landed_reg;
+    popped_reg <= pop;
+    if (popped_reg != fetched_valid_reg)
+      places_reg <= popped_reg ? places_reg + 1'b1 : places_reg - 1'b1;
+    may_fetch_reg <= |places_reg[LANDING_BITS-1:2];
+
+    if (stored_reg)
+      stored_reg <= s_axis_tvalid || held || several_reg || waiting_reg || fetched_valid_reg ||
+          staged_valid_reg;
+    else stored_reg <= s_axis_tvalid && held;
+
+    // What is loaded without leaving is not valid: stored_reg serves as well as landed_reg, which
+    // has half the load then.
+    if (vacant_reg || m_axis_tready) data_reg <= landed_reg ? landed[BEAT_BITS-1:0] : s_axis_tdata;
+    if (opens) {payload_reg, user_reg} <= stored_reg ? headers[header_rd_reg] : header_arrives;
+    if (leave && begins_reg) header_rd_reg <= header_rd_reg + 1'b1;
+    valid_reg  <= comes || held;
+    vacant_reg <= !comes && !held;
+    if (!held) begin
+      last_reg <= last;
+      idle_reg <= !comes && begins_reg;
+      ends_reg <= comes && last;
+    end
     if (leave) begins_reg <= last;
 
     if (rst) begin
@@ -165,9 +188,15 @@ module agg_port_queue #(
       waiting_reg       <= 1'b0;
       fetched_valid_reg <= 1'b0;
       staged_valid_reg  <= 1'b0;
+      landing_wr_reg    <= {LANDING_BITS{1'b0}};
+      landing_rd_reg    <= {LANDING_BITS{1'b0}};
+      landing_after_reg <= {{LANDING_BITS - 2{1'b0}}, 2'd2};
+      landed_reg        <= 1'b0;
+      several_reg       <= 1'b0;
+      popped_reg        <= 1'b0;
+      places_reg        <= {LANDING_BITS{1'b1}};
+      may_fetch_reg     <= 1'b1;
       stored_reg        <= 1'b0;
-      full_reg          <= 1'b0;
-      stuck_reg         <= 1'b0;
       header_wr_reg     <= {PACKET_BITS{1'b0}};
       header_rd_reg     <= {PACKET_BITS{1'b0}};
       opens_reg         <= 1'b1;
@@ -175,6 +204,7 @@ module agg_port_queue #(
       idle_reg          <= 1'b1;
       ends_reg          <= 1'b0;
       valid_reg         <= 1'b0;
+      vacant_reg        <= 1'b1;
     end
   end
 
@@ -210,7 +240,7 @@ module agg_port_queue #(
     spare_reg <= spare;
     spare_start_reg <= s_axis_tvalid && s_axis_tlast ? rest_start_reg : -LARGEST;
     left_reg <= leave;
-    header_left_reg <= opens && comes;
+    header_left_reg <= leave && begins_reg;
     room_reg <= room_reg + (start ? spare_start_reg : spare_reg) + {{WIDE - 1{1'b0}}, left_reg};
     if (s_axis_tvalid) begin
       rest_reg       <= s_axis_tlast ? LARGEST - 1'b1 : rest_reg - 1'b1;
@@ -257,6 +287,8 @@ module agg_port_queue #(
   reg one_was, two_was, three_was, start_was, ready_was;
   reg one_reg_was, two_reg_was, returns_was;
   reg [2:0] quiet;  // cycles with nothing here or announced
+  reg [LANDING_BITS-1:0] places_was;
+  reg [3:0] recent;  // a beat came in the last cycle, and in those before
   wire [BEAT_BITS+BEAT_BITS/8+USER_BITS:0] out = {
     m_axis_tlast, m_axis_tkeep, m_axis_tuser, m_axis_tdata
   };
@@ -264,7 +296,11 @@ module agg_port_queue #(
   wire [DEPTH_BITS+1:0] ahead = watched - left;  // beats to send before the watched one
   wire watched_present = ahead < present;
   wire [DEPTH_BITS+1:0] behind = present - m_axis_tvalid;  // beats not at the output
-  wire [DEPTH_BITS+1:0] in_memory = behind - fetched_valid_reg - staged_valid_reg;
+  wire [LANDING_BITS-1:0] landed_count = landing_wr_reg - landing_rd_reg;
+  wire [LANDING_BITS:0] below = landed_count + staged_valid_reg;
+  wire [LANDING_BITS:0] fetched = below + fetched_valid_reg;  // beats not in the memory, nor out
+  wire [DEPTH_BITS+1:0] in_memory = behind - fetched;
+  wire dropping = waiting_reg && !stored_reg;  // a beat that left at once is still in the memory
   wire [WIDE+PACKET_BITS:0] announced = due * BEATS - arrived;  // places for beats to come
 
   always @(posedge clk) begin
@@ -288,10 +324,14 @@ module agg_port_queue #(
     returns_was <= returns;
     ready_was <= ready;
     start_was <= start;
+    places_was <= places_reg;
+    recent <= {recent[2:0], s_axis_tvalid};
     quiet <= due == 0 && present == 0 && !start ? quiet + (quiet != 4) : 0;
     if (rst) begin
       was_reset <= 1'b1;
       came <= 0;
+      recent <= 0;
+      places_was <= {LANDING_BITS{1'b1}};
       left <= 0;
       due <= 0;
       arrived <= 0;
@@ -300,16 +340,21 @@ module agg_port_queue #(
     end
   end
 
-  // The stored beats and their headers. walked counts packets from the oldest stored header, which
-  // may be the staged one: -1 is the header at the output.
+  // The stored beats and their headers. walked counts packets from the oldest stored header: -1 is
+  // the header at the output.
   integer n;
   reg [BEAT_BITS:0] at;
   reg signed [PACKET_BITS+2:0] walked;
   reg [PACKET_BITS-1:0] header_at;
   reg [USER_BITS:0] header_of;
-  wire header_staged = staged_valid_reg && begins_reg;
+
+  wire [DEPTH_BITS-1:0] oldest = wr_reg - behind;  // stored beat
+  wire [DEPTH_BITS-1:0] staged_place = oldest + landed_count;
+  wire [DEPTH_BITS-1:0] fetched_place = oldest + below;
 
   always @* begin
+    if (was_reset && staged_valid_reg) assert (staged_reg == beats[staged_place]);
+    if (was_reset && fetched_valid_reg) assert (fetched_reg == beats[fetched_place]);
     at = 0;
     header_at = 0;
     header_of = 0;
@@ -317,13 +362,12 @@ module agg_port_queue #(
     if (was_reset) begin
       for (n = 0; n < 1 << DEPTH_BITS; n = n + 1)
       if (n < behind) begin
-        header_at = header_rd_reg + walked - header_staged;
+        header_at = header_rd_reg + walked;
         header_of = headers[header_at];
-        if (walked == 0 && header_staged) header_of = staged_header_reg;
         if (walked < 0) header_of = {payload_reg, user_reg};
-        at = beats[rd_reg+n[DEPTH_BITS-1:0]-fetched_valid_reg-staged_valid_reg];
-        if (n == staged_valid_reg && fetched_valid_reg) at = fetched_reg;
-        if (n == 0 && staged_valid_reg) at = staged_reg;
+        // A beat's place in the memory is its own until it leaves.
+        at = beats[oldest+n[DEPTH_BITS-1:0]];
+        if (n < landed_count) assert (landing[landing_rd_reg+n[LANDING_BITS-1:0]] == at);
         if (watched_present && ahead == n + m_axis_tvalid)
           assert (at == put && header_of == put_header);
         // A packet without payload is one beat.
@@ -335,7 +379,6 @@ module agg_port_queue #(
       end
       // walked is now the number of stored headers, without that of a packet still arriving.
       assert (walked + due + header_left_reg == packets_reg);
-      walked = walked - header_staged;
       assert (header_wr_reg == header_rd_reg + walked[PACKET_BITS-1:0] + !opens_reg);
       // No stored header is overwritten.
       if (s_axis_tvalid && opens_reg) assert (walked < 1 << PACKET_BITS);
@@ -357,13 +400,18 @@ module agg_port_queue #(
       // No stored beat is overwritten, or read in the cycle of its write.
       if (s_axis_tvalid) assert (in_memory < 1 << DEPTH_BITS);
       if (s_axis_tvalid && fetch) assert (wr_reg != rd_reg);
-      if (!fetched_valid_reg) assert (in_memory <= 1);
-      assert (stored_reg == (behind != 0));
-      assert (full_reg == (valid_reg && staged_valid_reg));
-      assert (stuck_reg == (full_reg && fetched_valid_reg));
+      assert (fetched <= behind && fetched < 1 << LANDING_BITS);
+      assert (landed_reg == (landed_count != 0) && several_reg == (landed_count >= 2));
+      assert (landing_after_reg == landing_rd_reg + 2'd2);
+      assert (places_reg + below + popped_reg == (1 << LANDING_BITS) - 1);
+      assert (may_fetch_reg == (places_was >= 4));
+      assert (places_reg <= places_was + 1 && places_was <= places_reg + 1);
+      assert (stored_reg == (behind != 0) && vacant_reg == !valid_reg);
       assert (present <= (1 << DEPTH_BITS) + 1 && in_memory <= present);
       assert (behind + announced + room_reg + spare_reg + left_reg == 1 << DEPTH_BITS);
-      assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] && waiting_reg == (in_memory != 0));
+      assert (wr_reg == rd_reg + in_memory[DEPTH_BITS-1:0] + dropping);
+      assert (waiting_reg == (in_memory != 0 || dropping));
+      if (dropping) assert (may_fetch_reg && in_memory == 0 && recent[0]);
       assert (rd_after_reg == rd_reg + 1'b1);
       assert (spare_start_reg == spare_reg - LARGEST);
       assert (rest_start_reg == rest_reg - LARGEST);
@@ -386,6 +434,8 @@ module agg_port_queue #(
         assert (two_reg == (start_was ? three_was : two_was));
         assert (ready == (start_was ? two_reg_was : ready_was ? one_reg_was : returns_was));
       end
+      if (quiet != 0) assert (due == 0 && present == 0 && room_reg == 1 << DEPTH_BITS);
+      if (quiet > 1) assert (one_reg && (two_reg || 1 << DEPTH_BITS < 4 * BEATS));
       if (quiet == 4) assert (ready && room_reg == 1 << DEPTH_BITS && packets_reg == 0);
 
       if (watched_present) assert (put_header[USER_BITS] || put[BEAT_BITS-1:0] == 0);
@@ -394,11 +444,14 @@ module agg_port_queue #(
         assert (m_axis_tkeep == {BEAT_BITS / 8{put_header[USER_BITS]}});
         assert (m_axis_tdata == put[BEAT_BITS-1:0]);
       end
-      // A beat leaves an empty queue in the next cycle. A stored beat is at most two cycles late,
-      // when the receiver resumes. AXI4-Stream rules at the output.
+      // A beat leaves an empty queue in the next cycle. There is a beat at the output unless all
+      // beats here came in the last four cycles. AXI4-Stream rules at the output.
       if (running_was && came_to_none) assert (m_axis_tvalid);
-      if (!m_axis_tvalid && behind != 0)
-        assert (staged_valid_reg || (fetched_valid_reg && !lacking));
+      // A beat waits in the memory while others are fetched only if these are many.
+      if (fetched < 9) assert (in_memory <= recent[0]);
+      if (fetched < 8) assert (in_memory + fetched_valid_reg <= recent[0] + recent[1]);
+      if (fetched < 7) assert (behind <= recent[0] + recent[1] + recent[2] + landed_count);
+      if (!m_axis_tvalid) assert (present <= recent[0] + recent[1] + recent[2] + recent[3]);
       if (waited) assert (m_axis_tvalid && out == stood);
 
       cover (!ready && due == 2 && behind == 0);
@@ -408,11 +461,8 @@ module agg_port_queue #(
     end
   end
 
-  reg came_to_none, lacking;  // lacking: beats were stored, and none was at the output
-  always @(posedge clk) begin
-    came_to_none <= s_axis_tvalid && present == 0;
-    lacking      <= !rst && !m_axis_tvalid && behind != 0;
-  end
+  reg came_to_none;
+  always @(posedge clk) came_to_none <= s_axis_tvalid && present == 0;
 `endif
 
 endmodule
