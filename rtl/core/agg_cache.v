@@ -1,10 +1,10 @@
 // Result cache: a memory of sums, and the data of the stream that leaves the core.
 //
-// A sum's address (wr_en, wr_addr) is in cycle 0, the sum (wr_data) in cycle 1. A read in cycle 0
-// returns sums with an address in cycle 0 or earlier: those that the memory does not have yet are
-// forwarded. Each cycle without hold reads. The word is *fetched* in cycle 1. It stays with hold, and goes to the output with
-// shift, or zeros go there with blank. So data has it in cycle 2 at the earliest, and until the
-// next shift.
+// A sum's address (wr_en, wr_addr) is in cycle 0, the sum (wr_data) in cycle 1. Each cycle without
+// hold reads. A read in cycle 0 returns sums with an address in cycle 0 or earlier: those that the
+// memory does not have yet are forwarded. The word is *fetched* in cycle 1. It stays with hold, and
+// goes to the output with shift, or zeros go there with blank. So data has it in cycle 2 at the
+// earliest, and until the next shift.
 //
 // A block RAM is slow: nothing but a register is at its output. A forwarded word has a register of
 // its own, and one gate chooses between the two. Throughput: a word a cycle.

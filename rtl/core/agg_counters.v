@@ -2,9 +2,9 @@
 //
 // Events are pulses: one count for each cycle in which an event is high. refused_code selects the
 // counter of a refusal. A shell refuses some packets before they reach the core; those share the
-// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0 removes
-// the events up to that cycle, and the counts are 0 in cycle 2. The value of index is at value
-// three cycles later; index must be stable meanwhile.
+// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0
+// removes the events up to that cycle, and the counts are 0 in cycle 2. The value of index is at
+// value three cycles later; index must be stable meanwhile.
 
 `default_nettype none
 

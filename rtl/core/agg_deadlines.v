@@ -77,7 +77,6 @@ module agg_deadlines #(
   reg before_reg;  // the timer's start is not after the latest start
 
   wire [JOB_BITS-1:0] read_job = JOBS == 1 ? {JOB_BITS{1'b0}} : read_job_reg;
-  wire [JOB_BITS-1:0] held_job = JOBS == 1 ? {JOB_BITS{1'b0}} : held_job_reg;
   wire [31:0] deadline = job_deadline[32*read_job+:32];
   wire exceeds = wraps_reg == judged_wraps_reg ? before_reg : wraps_reg;
   wire overdue = judged_valid_reg && runs_reg && !judged_changed_reg && exceeds;
@@ -111,15 +110,15 @@ module agg_deadlines #(
     held_valid_reg                 <= read_valid_reg && !overdue;
     held_changed_reg               <= read_changed_reg || (changes && change_slot == read_slot_reg);
     held_reg                       <= word_reg;
-    held_job_reg                   <= read_job_reg;
+    held_job_reg                   <= read_job;
     bounded_reg                    <= deadline != 32'd0;
     {latest_wraps_reg, latest_reg} <= {1'b0, soon_reg} - {1'b0, deadline};
 
     judged_slot_reg                <= held_slot_reg;
     judged_valid_reg               <= held_valid_reg && !overdue;
     judged_changed_reg             <= held_changed_reg || (changes && change_slot == held_slot_reg);
-    judged_job_reg                 <= held_job;
-    runs_reg                       <= held_reg[32] && bounded_reg && !flush[held_job];
+    judged_job_reg                 <= held_job_reg;
+    runs_reg                       <= held_reg[32] && bounded_reg && !flush[held_job_reg];
     wraps_reg                      <= held_reg[31:0] > now_reg;
     judged_wraps_reg               <= latest_wraps_reg;
     before_reg                     <= held_reg[31:0] <= latest_reg;

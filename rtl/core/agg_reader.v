@@ -163,6 +163,7 @@ module agg_reader #(
   wire [JOBS-1:0] ahead = can & above_reg;
   reg [JOBS-1:0] first_ahead, first;  // the lowest of these jobs
   reg [JOBS-1:0] turns_reg;  // the job whose turn it is, if it has a complete slot
+  wire [JOBS-1:0] turns = JOBS == 1 ? {JOBS{1'b1}} : turns_reg;  // the only job always has it
   integer p;
 
   always @* begin
@@ -198,7 +199,7 @@ module agg_reader #(
     turn_last = {INDEX_BITS{1'b0}};
     above[0] = 1'b0;
     for (j = 0; j < JOBS; j = j + 1) begin
-      if (JOBS == 1 || turns_reg[j]) begin
+      if (turns[j]) begin
         turn = turn | j[JOB_BITS-1:0];
         turn_slot = turn_slot | heads[SLOT_BITS*j+:SLOT_BITS];
         turn_last = turn_last | job_last[INDEX_BITS*j+:INDEX_BITS];
@@ -218,7 +219,7 @@ module agg_reader #(
   reg begun_reg;  // a slot began in the cycle before
 
   wire takes_new = !again_valid && !stop;
-  wire can_begin = |(free & ~flush & (JOBS == 1 ? {JOBS{1'b1}} : turns_reg)) && !begun_reg;
+  wire can_begin = |(free & ~flush & turns) && !begun_reg;
   wire ready = !begins_reg || can_begin;
   wire reads = ready && takes_new;
   wire last = begins_reg ? |(turns_reg & one_reg) : ends_reg;
@@ -252,7 +253,7 @@ module agg_reader #(
     pass_reg    <= again_valid;
     last_reg    <= last;
     begun_reg   <= reads && begins_reg;
-    pops_reg    <= reads && begins_reg ? (JOBS == 1 ? {JOBS{1'b1}} : turns_reg) : {JOBS{1'b0}};
+    pops_reg    <= reads && begins_reg ? turns : {JOBS{1'b0}};
     stalled_reg <= ready && !reads;
     if (rst) begin
       begins_reg  <= 1'b1;
@@ -293,12 +294,11 @@ module agg_reader #(
 
   reg [(SLOT_BITS+1)*JOBS-1:0] on_way_reg;  // for each job: slots begun and not yet reduced
   reg [JOBS-1:0] drained_reg;  // there are none
-  reg [JOBS-1:0] more, less;
+  reg [JOBS-1:0] less;
   integer k;
 
   always @* begin
     for (k = 0; k < JOBS; k = k + 1) begin
-      more[k] = pops_reg[k];
       less[k] = reduced && reduced_job == k[JOB_BITS-1:0];
     end
   end
@@ -307,11 +307,11 @@ module agg_reader #(
 
   always @(posedge clk) begin
     for (c = 0; c < JOBS; c = c + 1) begin
-      if (more[c] && !less[c])
+      if (pops_reg[c] && !less[c])
         on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] + 1'b1;
-      if (less[c] && !more[c])
+      if (less[c] && !pops_reg[c])
         on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] <= on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] - 1'b1;
-      if (more[c] != less[c])
+      if (pops_reg[c] != less[c])
         drained_reg[c] <= less[c] && on_way_reg[(SLOT_BITS+1)*c+:SLOT_BITS+1] == ONE_SLOT;
     end
     if (rst) begin

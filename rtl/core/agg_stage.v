@@ -1,8 +1,8 @@
 // A register in an AXI4-Stream, for everything but tdata: agg_cache keeps that beside it.
 //
-// A beat is accepted while the register is empty or its beat leaves. Without a beat, tdest is zero: a
-// bit of it is the tvalid of its port. Latency: one cycle. Throughput: a beat a cycle. Not done here:
-// a registered tready.
+// A beat is accepted while the register is empty or its beat leaves. Without a beat, tdest is zero:
+// a bit of it is the tvalid of its port. Latency: one cycle. Throughput: a beat a cycle. Not done
+// here: a registered tready.
 
 `default_nettype none
 
