@@ -328,7 +328,7 @@ class Statuses:
         self.turns = 0  # picks while both kinds could be picked
 
     def add(self, kind, cycle, port, status, drop):
-        """Adds an answer or a refusal; a job that ends in the same cycle drops it."""
+        """Adds an answer or a refusal; a job that ended in the cycle before drops it."""
         if kind == "refuse":
             kept = cycle - self.refused >= PAUSE
             self.refused = cycle if kept else self.refused
@@ -385,12 +385,12 @@ async def every_port_gets_its_latest_status(dut, stall):
     for name in ("drop", "answer", "refuse", "notice", "ready", "pick_ready"):
         getattr(dut, name).value = 0
     await start(dut)
-    statuses, cut_off, ready, before, picked = Statuses(jobs), 0, 0, None, None
+    statuses, cut_off, ready, before, picked, drop = Statuses(jobs), 0, 0, None, None, 0
     for cycle in range(6000):
         if cycle % 200 == 0:
             often, drops, asks = rng.choice([0.05, 0.2, 0.6]), rng.choice([0, 0, 0.06]), rng.choice([0.2, 1])
         kind = rng.choice(["answer"] * 4 + ["refuse"] * 4 + ["notice"] * 2) if rng.random() < often else None
-        drop = rng.getrandbits(jobs) if rng.random() < drops else 0
+        dropped, drop = drop, rng.getrandbits(jobs) if rng.random() < drops else 0  # in the last cycle
         asked = before is None and rng.random() < asks and not next(stall)
         ready = ready if rng.random() < 0.9 else rng.getrandbits(ports)
         dut.drop.value, dut.ready.value, dut.pick_ready.value = drop, ready, int(asked)
@@ -424,10 +424,10 @@ async def every_port_gets_its_latest_status(dut, stall):
         if kind == "notice":
             cut_off += bool(statuses.told)
             statuses.told = added
-        statuses.drop(drop)
+        statuses.drop(dropped)
         if kind != "notice":
             port, status = added
-            statuses.add(kind, cycle, port, status, drop)
+            statuses.add(kind, cycle, port, status, dropped)
         await RisingEdge(dut.clk)
     assert statuses.picked.count("status") > 50 and statuses.picked.count("notice") > 10
     assert statuses.turns > 5

@@ -159,14 +159,15 @@ module agg_registers #(
   assign lag_rank      = lag_of[RANK_BITS-1:0];
   assign lag_bucket    = addr_reg[6:3];
 
-  // A constant's address is decoded in step 1.
+  // A constant's address is decoded in step 1. The first 16 registers, and no others, are constants
+  // or unknown: four bits select the value, and is_constant_reg masks it a step later.
   reg [6:0] place_reg;
-  wire [31:0] constant_place = {22'd0, place_reg, 3'd0};
+  wire [31:0] constant_place = {25'd0, place_reg[3:0], 3'd0};
   reg is_constant;
   reg [63:0] constant;
 
   always @* begin
-    is_constant = 1'b1;
+    is_constant = place_reg[6:4] == 3'd0;
     case (constant_place)
       REG_MAGIC: constant = MAGIC;
       REG_VERSION: constant = {60'd0, VERSION};
@@ -257,7 +258,7 @@ module agg_registers #(
     known_reg <= (is_card_reg && (is_constant_reg || |at_reg)) || (|is_job_reg && |at_job_reg) ||
         is_counter_reg || is_lag_reg;
     card_value_reg <= {64{is_card_reg}} & (
-        constant_reg |
+        {64{is_constant_reg}} & constant_reg |
         {64{at_reg[AT_CYCLES]}} & cycles_reg |
         {64{at_reg[AT_LAST_CODE]}} & {56'd0, last_code_reg} |
         {64{at_reg[AT_OWNER]}} & owner_reg |

@@ -6,8 +6,8 @@
 // to each of its ports as a status, with the port's rank; the next notice replaces what was not
 // picked of it.
 //
-// Statuses and notices of an ending job are dropped; a status belongs to the job in the low bits of
-// the packet's job number. The pick rotates among ports, and alternates between statuses and the
+// A job's statuses and notice are dropped in the cycle after drop; a status belongs to the job in
+// the low bits of the packet's job number. The pick rotates among ports, and alternates between statuses and the
 // notice. A candidate of each kind is chosen in four steps of one cycle, whether or not pick_ready
 // is high. In a cycle with pick_ready, one that is still pending is picked if its port is ready. The
 // pick is shown in the next cycle, and its fields from the cycle after that to the one after the
@@ -77,29 +77,32 @@ module agg_status #(
   reg [STATUS_WIDTH-9:0] notice_reg;
   reg [8*PORTS-1:0] ranks_reg;
   reg after_status_reg;  // the last pick was a status
+  reg [JOBS-1:0] drop_reg;
+
+  always @(posedge clk) drop_reg <= drop;
 
   // -- Store --------------------------------------------------------------------------------------
 
   wire [JOB_BITS-1:0] job_index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
   wire refuses = refuse && pause_reg[10];
-  wire keep = (answer || refuses) && !drop[job_index];
+  wire keep = (answer || refuses) && !drop_reg[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
   wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
   reg [PORTS-1:0] dropped;
-  wire notice_dropped = notice ? drop[notice_job] : drop[told_job_reg];
+  wire notice_dropped = notice ? drop_reg[notice_job] : drop_reg[told_job_reg];
   integer d;
 
   always @* begin
-    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop[job_of_reg[JOB_BITS*d+:JOB_BITS]];
+    for (d = 0; d < PORTS; d = d + 1) dropped[d] = drop_reg[job_of_reg[JOB_BITS*d+:JOB_BITS]];
   end
 
   // -- Candidate ----------------------------------------------------------------------------------
 
   // Ports that could be sent a status; those that are next in turn; the first of them; the same and
   // its number, if its status is still pending. No pick was made in the cycle before a pick, so
-  // there only drop can end that. The same for the notice, which the next notice can end too
+  // there only a drop can end that. The same for the notice, which the next notice can end too
   reg [PORTS-1:0] can_send_reg, among_send_reg, lowest_send_reg, send_reg;
   reg [PORTS-1:0] can_tell_reg, among_tell_reg, lowest_tell_reg, tell_reg;
   reg [PORTS-1:0] above_send_reg, above_tell_reg;  // ports above the last pick
@@ -225,18 +228,20 @@ module agg_status #(
   // the same for the notice
   reg [2:0] send_rest, tell_rest;
   wire mine = port == watched;
-  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop[job_index];
+  wire it_keeps = mine && (answer || (refuse && since == PAUSE)) && !drop_reg[job_index];
   wire [PORTS-1:0] bit_ = 1 << watched;
   wire it_is_sent = sends && send_reg == bit_;
   wire it_is_told = tells && tell_reg == bit_;
   reg after_status;
   reg [PORTS-1:0] ready_then;
+  reg [JOBS-1:0] drop_was;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     running_was <= !rst;
+    drop_was <= drop;
     since <= refuse && since == PAUSE ? 1 : since == PAUSE ? since : since + 1;
-    if (drop[its_job] || it_is_sent) waits <= 1'b0;
+    if (drop_reg[its_job] || it_is_sent) waits <= 1'b0;
     if (it_keeps) begin
       waits <= 1'b1;
       its <= {
@@ -263,7 +268,7 @@ module agg_status #(
         notice_ranks[8*watched+:8]
       };
     end
-    if (drop[notice?notice_job : notice_its_job]) told <= 1'b0;
+    if (drop_reg[notice?notice_job : notice_its_job]) told <= 1'b0;
 
     asked_was <= pick_ready;
     picks_was <= it_is_sent || it_is_told;
@@ -277,9 +282,9 @@ module agg_status #(
     stood <= fields_reg;
     ports_stood <= ports_reg;
     any_was <= sends || tells;
-    send_rest <= rst || answer || refuse || drop != 0 || sends || ready != ready_then ||
+    send_rest <= rst || answer || refuse || drop_reg != 0 || sends || ready != ready_then ||
         !(ready[watched] && waits) ? 0 : send_rest + (send_rest < 5);
-    tell_rest <= rst || notice || drop != 0 || tells || ready != ready_then ||
+    tell_rest <= rst || notice || drop_reg != 0 || tells || ready != ready_then ||
         !(ready[watched] && told) ? 0 : tell_rest + (tell_rest < 5);
     after_status <= !rst && (sends || (after_status && !tells));
     if (rst) begin
@@ -306,6 +311,7 @@ module agg_status #(
       assert ((lowest_send_reg & (lowest_send_reg - 1'b1)) == 0 || !running_was);
       assert ((lowest_tell_reg & (lowest_tell_reg - 1'b1)) == 0 || !running_was);
       assert (!(sends && tells) && after_status == after_status_reg);
+      assert (drop_reg == drop_was);
     end
     if (was_reset && running_was && !rst) begin
       if (send_reg[watched] && !any_was) assert (waits);
@@ -334,7 +340,7 @@ module agg_status #(
 
       cover (it_is_told && waits);
       cover (it_is_sent && told && it_keeps);
-      cover (drop[its_job] && waits && told && its_job != notice_its_job);
+      cover (drop_reg[its_job] && waits && told && its_job != notice_its_job);
       cover (send_rest == 5 && tell_rest == 5 && pick_ready && after_status);
       cover (send_rest == 5 && tell_rest == 5 && pick_ready && !after_status);
     end
