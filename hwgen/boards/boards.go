@@ -25,6 +25,7 @@ type Board struct {
 	Programmer string            `json:"programmer"`        // the board's name in openFPGALoader; "": it needs a JTAG cable
 	Clock      Clock             `json:"clock"`
 	CoreMHz    int               `json:"core_mhz"`       // the card's default clock
+	SmallMHz   int               `json:"small_mhz"`      // clock of a card of 4 lanes x 4 workers; absent: CoreMHz
 	ULPI       *ULPI             `json:"ulpi,omitempty"` // exactly one link: ULPI, USBPins, UART or FIFO
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	UART       *UART             `json:"uart,omitempty"`
@@ -137,6 +138,9 @@ func read(files fs.FS, name string) (Board, error) {
 	if err := decoder.Decode(&b); err != nil {
 		return b, err
 	}
+	if b.SmallMHz == 0 {
+		b.SmallMHz = b.CoreMHz
+	}
 	return b, b.check()
 }
 
@@ -162,8 +166,10 @@ func (b Board) check() error {
 	if err := b.Family().check(b); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := b.PLL(b.CoreMHz); err != nil {
-		errs = append(errs, err)
+	for _, mhz := range []int{b.CoreMHz, b.SmallMHz} {
+		if _, err := b.PLL(mhz); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	seen := map[string]string{}
 	for _, p := range b.Pins() {

@@ -33,14 +33,15 @@ func builds() []build {
 		if !b.Family().IsTimed() {
 			continue
 		}
-		add := func(lanes int, sum string) {
+		add := func(lanes int, sum string, mhz int) {
 			all = append(all, build{
-				name:  fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
-				flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum},
+				name: fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
+				flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum,
+					"-clock", fmt.Sprint(mhz)},
 			})
 		}
-		add(4, "tree")
-		add(16, "fused")
+		add(4, "tree", b.SmallMHz)
+		add(16, "fused", b.CoreMHz)
 	}
 	return all
 }

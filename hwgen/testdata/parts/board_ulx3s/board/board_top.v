@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board ulx3s -clock 25
+//      -shell stream -link 8 -board ulx3s -clock 75
 
 // A card on the board Radiona ULX3S 85F: the whole FPGA.
 //
 // USB pins <-> USB device <-> agg_link_cross <-> card
-//           usb_clk, 60 MHz        |       clk, 25 MHz
+//           usb_clk, 60 MHz        |       clk, 75 MHz
 //
 // usb_device.py beside this file writes the USB device. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. ulx3s.lpf
@@ -73,8 +73,8 @@ module board_top (
   // -- Clocks and resets --
   agg_pll #(
       .INPUT    (1),
-      .FEEDBACK (1),
-      .PRIMARY  (24),
+      .FEEDBACK (3),
+      .PRIMARY  (8),
       .SECONDARY(10)
   ) u_pll (
       .clk_in       (clk_in),
@@ -84,7 +84,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(25000)
+      .PHY_CYCLES(75000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (usb_clk),
@@ -189,7 +189,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(2500000)
+      .CYCLES(7500000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),

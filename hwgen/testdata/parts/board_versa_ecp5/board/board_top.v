@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board versa_ecp5 -clock 50
+//      -shell stream -link 8 -board versa_ecp5 -clock 80
 
 // A card on the board Lattice Versa ECP5: the whole FPGA.
 //
 // UART pins <-> UART, queue, break <-> agg_link_cross <-> card
-//           uart_clk, 60 MHz                |       clk, 50 MHz
+//           uart_clk, 60 MHz                |       clk, 80 MHz
 //
 // A new host sends a break, which takes the link down for a moment. LEDs: link while it is up,
 // traffic while bytes move, error for a while after a damaged frame. versa_ecp5.lpf
@@ -71,8 +71,8 @@ module board_top (
   agg_pll #(
       .INPUT    (5),
       .FEEDBACK (3),
-      .PRIMARY  (10),
-      .SECONDARY(12)
+      .PRIMARY  (8),
+      .SECONDARY(6)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (uart_clk),
@@ -81,7 +81,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(50000)
+      .PHY_CYCLES(80000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (uart_clk),
@@ -195,7 +195,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(5000000)
+      .CYCLES(8000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),
