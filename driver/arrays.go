@@ -30,51 +30,86 @@ func arraysOf(conn transport.Conn) *cpu.Card {
 	return card
 }
 
-// handOver gives the arrays of the call to the card.
-func (k *call) handOver() {
-	k.exchange.Job, k.exchange.Epoch, k.exchange.First = k.job.number, k.job.epoch, k.first
-	k.exchange.Ranks, k.exchange.Inputs, k.exchange.Sum = k.ranks, k.inputs, k.dst
-	k.exchange.Chunk, k.exchange.Elements = k.job.cfg.Chunk, k.elements
-	k.exchange.Observer = k
-	k.job.card.arrays.Begin(&k.exchange)
+// handOver gives the arrays of the flow's first call to the card, and those of the next calls as
+// soon as the card has summed the ones before. The card may call back meanwhile.
+func (f *flow) handOver() {
+	c := f.job.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !f.handing && len(f.calls) > 0 && !f.calls[0].handed {
+		k := f.calls[0]
+		k.fillExchange()
+		k.handed, f.handing = true, true
+		c.mu.Unlock()
+		c.arrays.Begin(k.exchange)
+		c.mu.Lock()
+		f.handing = false
+		c.unpinned.Broadcast()
+	}
+}
+
+// waitForHandOver waits while handOver is at work.
+func (f *flow) waitForHandOver() {
+	c := f.job.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f.handing {
+		c.unpinned.Wait()
+	}
+}
+
+func (k *call) fillExchange() {
+	f, x := k.flow, k.exchange
+	x.Job, x.Epoch, x.First = f.job.number, f.job.epoch, k.vid
+	x.Ranks, x.Inputs, x.Sum = f.ranks, k.inputs, k.dst
+	x.Chunk, x.Elements = f.job.cfg.Chunk, k.elements
+	x.Observer = k
 }
 
 // Summed records that chunks have their sums, with the contributions of ranks, and which ranks were
 // evicted by then: the card's notice may still be on its way.
 func (k *call) Summed(first, chunks int, ranks, evicted uint64, vid uint32) {
-	c := k.job.card
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k.active && evicted&^k.job.evicted != 0 {
-		k.job.evict(evicted, vid, nil)
+	if k.noteSummed(first, chunks, ranks, evicted, vid) {
+		k.flow.handOver()
+	}
+}
+
+// noteSummed is Summed under the lock. It reports whether the call is complete.
+func (k *call) noteSummed(first, chunks int, ranks, evicted uint64, vid uint32) bool {
+	f, j := k.flow, k.flow.job
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if k.heir != nil {
+		k = k.heir
+	}
+	if k.active && evicted&^j.evicted != 0 {
+		j.evict(evicted, vid, nil)
 	}
 	if !k.active {
-		return
+		return false
 	}
-	for _, m := range k.members {
+	for _, m := range f.members {
 		m.stats.Results += uint64(chunks)
 		if ranks>>m.rank&1 != 0 {
 			m.stats.Sent += uint64(chunks)
 		}
 	}
-	for i := first; ranks != k.job.ranks && i < first+chunks; i++ {
+	for i := first; ranks != j.ranks && i < first+chunks; i++ {
 		k.lacking = append(k.lacking, contributors{i, ranks})
 	}
-	k.held += chunks
-	k.low, k.next, k.moved = k.held, k.held, time.Now()
-	if k.held == k.chunks {
-		k.complete(nil)
-		return
-	}
-	k.noteProgress()
+	f.held += chunks
+	f.low, f.next, f.moved = f.held, f.held, time.Now()
+	f.settle()
+	f.noteProgress()
+	return !k.active
 }
 
 // Refused handles a refusal of a rank's contribution.
 func (k *call) Refused(rank int, vid uint32, code wire.Code) {
-	c := k.job.card
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	j := k.flow.job
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
 	if k.active {
-		k.job.takeStatus(&frame.Header{Kind: wire.KindStatus, Rank: uint8(rank), VID: vid, Code: code}, time.Now())
+		j.takeStatus(&frame.Header{Kind: wire.KindStatus, Rank: uint8(rank), VID: vid, Code: code}, time.Now())
 	}
 }

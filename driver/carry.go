@@ -180,17 +180,17 @@ func (j *Job) heardOf() {
 	}
 }
 
-// waitFor rewinds all calls to their first missing chunk, and starts each job's wait for the
+// waitFor rewinds all flows to their first missing chunk, and starts each job's wait for the
 // card. Nobody uses the link any more.
 func (c *Card) waitFor(a *away) (gone []outageReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
-		for _, k := range j.calls {
-			k.rewind()
+		for _, f := range j.flows {
+			f.rewind()
 		}
-		for n := len(j.calls) - 1; j.history != nil && n >= 0; n-- { // complete reorders j.calls
-			j.calls[n].catchUp()
+		for n := len(j.flows) - 1; j.history != nil && n >= 0; n-- { // a flow that ends reorders j.flows
+			j.flows[n].catchUp()
 		}
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
 		j.outage.patience = time.AfterFunc(patience, func() { j.endWait(a) })
@@ -221,17 +221,17 @@ func (j *Job) firstLacking() uint32 {
 }
 
 // rewind marks every chunk that is not held as unsent, and keeps the results above them.
-func (k *call) rewind() {
-	k.kept = 0
-	for i := k.low; i < k.low+len(k.ring); i++ {
-		s := k.state(i)
-		kept := s.kept || s.held && i < k.next // a state from next on is that of an earlier chunk
+func (f *flow) rewind() {
+	f.kept = 0
+	for i := f.low; i < f.low+len(f.ring); i++ {
+		s := f.state(i)
+		kept := s.kept || s.held && i < f.next // a state from next on is that of an earlier chunk
 		*s = chunkState{kept: kept}
 		if kept {
-			k.kept++
+			f.kept++
 		}
 	}
-	k.next, k.held, k.turn, k.resend, k.backOff = k.low, k.low, 0, 0, 0
+	f.next, f.held, f.turn, f.resend, f.backOff = f.low, f.low, 0, 0, 0
 }
 
 // search opens the card again and again until the jobs continue on it.
@@ -378,8 +378,8 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
 	j.timing = newTiming(j.card.accesses.trip)
-	for _, k := range j.calls {
-		k.moved = now
+	for _, f := range j.flows {
+		f.moved = now
 	}
 	if j.finish.left != 0 {
 		j.finish.begin(j.ranks &^ j.evicted)

@@ -62,6 +62,11 @@ func TestOnCPU(t *testing.T) {
 		"EndOfOneJobDoesNotAffectOthers":   TestEndOfOneJobDoesNotAffectOthers,
 		"ConfigureStorm":                   TestConfigureStorm,
 		"ExceptionsOfEachJob":              TestExceptionsOfEachJob,
+		"Pending":                          TestPending,
+		"PendingFails":                     TestPendingFails,
+		"PendingLeaves":                    TestPendingLeaves,
+		"Detach":                           TestDetach,
+		"DetachInTheMiddle":                TestDetachInTheMiddle,
 	} {
 		t.Run(name, test)
 	}

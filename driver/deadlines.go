@@ -102,8 +102,8 @@ type Overdue struct {
 // ranks; only the one to the lowest rank reaches the program.
 func (j *Job) takeOverdue(h *frame.Header) {
 	missing := h.Mask & j.ranks
-	for _, k := range j.calls {
-		if s := k.awaited(h.VID); s != nil {
+	for _, f := range j.flows {
+		if s := f.awaited(h.VID); s != nil {
 			s.lacks(missing, j.ranks)
 		}
 	}
@@ -132,14 +132,14 @@ func (j *Job) evict(ranks uint64, vid uint32, err error) {
 	for _, rank := range bitSlice(ranks) {
 		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.label()}
 	}
-	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to this index
-		k := j.calls[n]
-		for i := k.low; i < k.next; i++ {
-			s := k.state(i)
-			k.setResend(s, s.resend&^ranks)
+	for n := len(j.flows) - 1; n >= 0; n-- { // a flow that ends moves the last one to this index
+		f := j.flows[n]
+		for i := f.low; i < f.next; i++ {
+			s := f.state(i)
+			f.setResend(s, s.resend&^ranks)
 		}
-		if k.ranks&^j.evicted == 0 {
-			k.complete(k.members[0].out)
+		if f.ranks&^j.evicted == 0 {
+			f.fail(f.members[0].out)
 		}
 	}
 	j.finished(ranks)
@@ -147,17 +147,18 @@ func (j *Job) evict(ranks uint64, vid uint32, err error) {
 }
 
 // withdraw removes the only member of a call from the job, if the others can continue without
-// it. The call fails with err because of cause.
+// it. The call fails with err because of cause, and the member's other calls with EvictedError.
 func (k *call) withdraw(err, cause error) bool {
-	j := k.job
+	f, j := k.flow, k.flow.job
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	if !k.active || !j.cfg.Partial || k == j.whole || j.ranks&^j.evicted&^k.ranks == 0 {
+	if !k.active || !j.cfg.Partial || f == j.whole || j.ranks&^j.evicted&^f.ranks == 0 {
 		return false
 	}
-	vid := k.first + uint32(k.low)
+	vid := f.vid(f.low)
+	f.remove(k)
 	k.complete(err)
-	j.evict(k.ranks, vid, cause)
+	j.evict(f.ranks, vid, cause)
 	return true
 }
 
@@ -179,11 +180,11 @@ type Partial struct {
 // Partials returns which sums of the last Reduce lack members, in the order of the elements. It
 // returns none when all sums are complete (JobConfig.Partial). Reduce continues without evicted
 // members, and returns EvictedError when none is left.
-func (j *Job) Partials() []Partial { return j.whole.partials() }
+func (j *Job) Partials() []Partial { return j.whole.own.partials() }
 
 // Partials returns which sums of the member's last AllReduce lack members, in the order of the
 // elements. It returns none when all sums are complete (JobConfig.Partial).
-func (m *Member) Partials() []Partial { return m.call.partials() }
+func (m *Member) Partials() []Partial { return m.own.own.partials() }
 
 // contributors is a chunk of a call with a partial sum.
 type contributors struct {
@@ -193,18 +194,19 @@ type contributors struct {
 
 // partials joins adjacent chunks that have the same contributors.
 func (k *call) partials() []Partial {
-	k.job.card.mu.Lock()
-	defer k.job.card.mu.Unlock()
+	j := k.flow.job
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
 	chunks := slices.Clone(k.lacking)
 	slices.SortFunc(chunks, func(a, b contributors) int { return cmp.Compare(a.chunk, b.chunk) })
 	var all []Partial
 	for i, c := range chunks {
-		to := min((c.chunk+1)*k.job.cfg.Chunk, k.elements)
+		to := min((c.chunk+1)*j.cfg.Chunk, k.elements)
 		if i > 0 && c == (contributors{chunks[i-1].chunk + 1, chunks[i-1].ranks}) {
 			all[len(all)-1].To = to
 			continue
 		}
-		all = append(all, Partial{VID: k.first + uint32(c.chunk), From: c.chunk * k.job.cfg.Chunk, To: to, Ranks: bitSlice(c.ranks)})
+		all = append(all, Partial{VID: k.vid + uint32(c.chunk), From: c.chunk * j.cfg.Chunk, To: to, Ranks: bitSlice(c.ranks)})
 	}
 	return all
 }

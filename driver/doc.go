@@ -21,6 +21,13 @@
 // waits for the writer. A card that stops reading until the host reads therefore cannot
 // deadlock them. Everything else runs in the caller's goroutine.
 //
+// # Calls that queue
+//
+// StartReduce and StartAllReduce return a Pending at once. The calls of a member queue in the order
+// of their starts, and their chunks follow one another through the window, so the card has work
+// while the caller does something else. All members start the same calls in the same order. A
+// member has either calls of its own or calls of all ranks in progress, not both.
+//
 // # Names
 //
 // A card's name is a scheme and an address:

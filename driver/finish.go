@@ -80,8 +80,8 @@ func (j *Job) startFinish() (ended bool, err error) {
 		return true, nil
 	case j.ended:
 		return true, j.endedError()
-	case len(j.calls) > 0:
-		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.calls[0].members[0].rank)}
+	case len(j.flows) > 0:
+		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.flows[0].members[0].rank)}
 	case j.finish.left != 0:
 		return false, &InputError{"close of the job", "another call is closing it"}
 	}

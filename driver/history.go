@@ -70,62 +70,67 @@ func (j *Job) firstMissing() (behind, ahead uint32) {
 	return behind, ahead
 }
 
-// heldBy returns how many chunks of its call a member holds without a gap.
+// heldBy returns how many chunks a member holds without a gap, of its first call in progress and
+// those after it.
 func (j *Job) heldBy(m *Member) int {
-	for _, k := range j.calls {
-		if k.ranks>>m.rank&1 != 0 {
-			return k.low
+	for _, f := range j.flows {
+		if f.ranks>>m.rank&1 != 0 {
+			return f.low - f.calls[0].from
 		}
 	}
 	return 0
 }
 
-// catchUp copies the other members' results into a call that has sent nothing. It copies all up
-// to the first chunk that nobody holds, and those in the window above it. It may complete the
-// call.
-func (k *call) catchUp() {
-	h := k.job.history
-	for k.low < k.chunks && (k.state(k.low).kept || k.receive(h, k.low)) {
-		k.setKept(k.low, false)
-		k.low++
-	}
-	k.next, k.held = k.low, k.low
-	if k.low == k.chunks {
-		k.complete(nil)
+// joinLate gives a new call, in a flow that was idle or not, the results that the other members
+// hold.
+func (f *flow) joinLate(k *call, idle bool) {
+	if idle {
+		clear(f.ring) // left by earlier calls
+		f.catchUp()
 		return
 	}
-	for i := k.low; i < min(k.low+len(k.ring), k.chunks); i++ {
-		if !k.state(i).kept && k.receive(h, i) {
-			k.setKept(i, true)
+	f.keepWindow(k.from) // the flow has caught up before
+}
+
+// catchUp copies the other members' results into a flow that has sent nothing in this epoch. It
+// copies all up to the first chunk that nobody holds, and those in the window above it. It may
+// complete calls.
+func (f *flow) catchUp() {
+	h := f.job.history
+	for f.low < f.chunks && (f.state(f.low).kept || f.receive(h, f.low)) {
+		f.setKept(f.low, false)
+		f.low++
+	}
+	f.next, f.held = f.low, f.low
+	f.keepWindow(f.low)
+	f.settle()
+}
+
+// keepWindow copies the other members' results of the window's chunks from i on.
+func (f *flow) keepWindow(i int) {
+	for ; i < min(f.low+len(f.ring), f.chunks); i++ {
+		if !f.state(i).kept && f.receive(f.job.history, i) {
+			f.setKept(i, true)
 		}
 	}
 }
 
 // receive copies the result of chunk i if another member holds it.
-func (k *call) receive(h *resultHistory, i int) bool {
-	r, ok := h.results[k.first+uint32(i)]
+func (f *flow) receive(h *resultHistory, i int) bool {
+	r, ok := h.results[f.vid(i)]
 	if ok {
-		k.store(i, r.sum, r.ranks)
+		f.store(i, r.sum, r.ranks)
 	}
 	return ok
 }
 
 // setKept records whether the result of the unsent chunk i is there from an earlier epoch.
-func (k *call) setKept(i int, kept bool) {
-	s := k.state(i)
+func (f *flow) setKept(i int, kept bool) {
+	s := f.state(i)
 	if s.kept {
-		k.kept--
+		f.kept--
 	}
 	if *s = (chunkState{kept: kept}); kept {
-		k.kept++
-	}
-}
-
-// store copies the sum of chunk i into the caller's array.
-func (k *call) store(i int, sum []byte, ranks uint64) {
-	k.count(k.ranks, func(s *MemberStats) { s.Results++ })
-	copy(k.part(k.dst, i, k.job.outBytes), sum)
-	if ranks != k.job.ranks {
-		k.lacking = append(k.lacking, contributors{i, ranks})
+		f.kept++
 	}
 }

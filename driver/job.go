@@ -100,14 +100,14 @@ type Job struct {
 	epoch   uint16 // guarded by card.mu
 	ranks   uint64 // bit r for every rank r
 	members []*Member
-	whole   *call // the call of Reduce
+	whole   *flow // of Reduce
 
 	inBytes, outBytes int // bytes of an element of the contributions and of the results
 
 	// Guarded by card.mu.
 	timing   timing
-	calls    []*call   // in progress
-	turn     int       // index of the call that sends next
+	flows    []*flow   // with calls in progress
+	turn     int       // index of the flow that sends next
 	fresh    bool      // the writer has gathered data that was never sent before
 	sentData time.Time // when the link last took such data
 	finish   finish
@@ -253,12 +253,12 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {
 		m := &Member{job: j, rank: r, next: cfg.FirstVID}
-		m.call = newCall(j, []*Member{m})
+		m.own = newFlow(j, []*Member{m})
 		j.members[r] = m
 	}
-	j.whole = newCall(j, j.members)
+	j.whole = newFlow(j, j.members)
 	j.finish.done = make(chan error, 1)
-	j.calls = make([]*call, 0, cfg.Workers)
+	j.flows = make([]*flow, 0, cfg.Workers)
 	j.timing = newTiming(c.shortestTrip())
 	return j
 }
@@ -359,8 +359,8 @@ func (j *Job) endLocked(err error) bool {
 	}
 	j.ended, j.err = true, err
 	j.leave(err != nil || j.evicted != 0) // the card may still wait for a member that left
-	for len(j.calls) > 0 {
-		j.calls[0].complete(j.endedError())
+	for len(j.flows) > 0 {
+		j.flows[0].fail(j.endedError())
 	}
 	if j.finish.left != 0 {
 		j.finish.left = 0

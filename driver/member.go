@@ -4,11 +4,11 @@ package driver
 type Member struct {
 	job  *Job
 	rank int
-	call *call // for AllReduce
+	own  *flow // of its own calls
 
 	// Guarded by Card.mu.
-	next  uint32 // VID of the first missing chunk; valid between calls
-	busy  bool   // in a call
+	next  uint32 // VID of the first chunk after the member's complete calls
+	flow  *flow  // that uses the member's arrays; nil between calls
 	stats MemberStats
 	out   *EvictedError // why the member has left the job; nil while it takes part
 }

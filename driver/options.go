@@ -72,29 +72,37 @@ func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
 }
 
-// ReduceOption changes one call of Job.Reduce.
+// ReduceOption changes one call of Reduce, AllReduce or Start.
 type ReduceOption func(*reduceOptions)
 
 type reduceOptions struct {
 	progress func(done, total int)
+	detach   bool
 }
 
-// progressOf returns the progress function of a call, or nil. A call without options allocates
-// nothing for them.
-func progressOf(opts []ReduceOption) func(done, total int) {
+// optionsOf returns the options of a call. A call without options allocates nothing for them.
+func optionsOf(opts []ReduceOption) reduceOptions {
 	if len(opts) == 0 {
-		return nil
+		return reduceOptions{}
 	}
 	var o reduceOptions
 	for _, f := range opts {
 		f(&o)
 	}
-	return o.progress
+	return o
 }
 
 // WithProgress calls f with the number of elements summed so far and the total: at the start,
-// as results come, and at the end. It runs in the goroutine of Reduce, one call at a time. A
-// slow f delays the return of Reduce, not the link.
+// as results come, and at the end. It runs in the goroutine of the call, and a slow f delays the
+// call's return, not the link.
 func WithProgress(f func(done, total int)) ReduceOption {
 	return func(o *reduceOptions) { o.progress = f }
+}
+
+// WithDetach lets a call whose context ends leave without ending the job. The driver copies the
+// inputs that the card still needs and keeps contributing, so that the other members get their
+// sums. The member's next call follows as usual. Without it, a call whose context ends ends the
+// job, or leaves it (JobConfig.Partial).
+func WithDetach() ReduceOption {
+	return func(o *reduceOptions) { o.detach = true }
 }

@@ -12,7 +12,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// takeResult passes a result or replay to the calls.
+// takeResult passes a result or replay to the flows.
 func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	partial := f.Flags&wire.FlagPartial != 0
 	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || partial != (f.Mask != j.ranks) ||
@@ -23,10 +23,10 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	if idle == 0 {
 		return
 	}
-	for n := len(j.calls) - 1; n >= 0; n-- { // complete moves the last call to this index
-		k := j.calls[n]
-		k.take(f, now)
-		idle &^= k.ranks
+	for n := len(j.flows) - 1; n >= 0; n-- { // a flow that ends moves the last one to this index
+		to := j.flows[n]
+		to.take(f, now)
+		idle &^= to.ranks
 	}
 	if j.history != nil {
 		behind, _ := j.firstMissing()
@@ -37,80 +37,72 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	}
 }
 
-// take stores a result that is missing in the window and that the call has contributed to. It
+// take stores a result that is missing in the window and that the flow has contributed to. It
 // stores a result for another member too, so that all members hold the same chunks. After an
 // outage, no member then lacks a result whose contributions the others have overwritten.
-func (k *call) take(f *frame.Frame, now time.Time) {
-	i := int(f.VID - k.first)
-	if i < k.low || i >= k.next || k.state(i).held {
-		k.count(f.Receivers, func(s *MemberStats) { s.Duplicates++ })
+func (f *flow) take(r *frame.Frame, now time.Time) {
+	i := f.chunkOf(r.VID)
+	if i < f.low || i >= f.next || f.state(i).held {
+		f.count(r.Receivers, func(s *MemberStats) { s.Duplicates++ })
 		return
 	}
-	s := k.state(i)
+	s := f.state(i)
 	if s.kept {
 		s.kept = false
-		k.kept--
+		f.kept--
 	} else {
-		k.store(i, f.Payload, f.Mask)
-		k.job.history.keep(f)
+		f.store(i, r.Payload, r.Mask)
+		f.job.history.keep(r)
 	}
 	switch {
-	case !s.again && k.ranks == k.job.ranks:
-		k.sample(now.Sub(s.sent))
-	case f.Kind == wire.KindReplay:
-		k.noteAnswer(s, now, k.ranks&f.Receivers != 0)
+	case !s.again && f.ranks == f.job.ranks:
+		f.sample(now.Sub(s.sent))
+	case r.Kind == wire.KindReplay:
+		f.noteAnswer(s, now, f.ranks&r.Receivers != 0)
 	}
-	k.noteOrder(s.order)
-	k.setResend(s, 0)
+	f.noteOrder(s.order)
+	f.setResend(s, 0)
 	s.held = true
-	k.held++
-	k.job.heardOf()
-	for k.low < k.next && k.state(k.low).held {
-		k.low++
+	f.held++
+	f.job.heardOf()
+	for f.low < f.next && f.state(f.low).held {
+		f.low++
 	}
-	k.moved = now
-	if k.held == k.chunks {
-		k.complete(nil)
-		return
-	}
-	k.job.card.kick()
-	k.noteProgress()
+	f.moved = now
+	f.settle()
+	f.job.card.kick()
+	f.noteProgress()
 }
 
-// noteProgress wakes a caller that wants progress.
-func (k *call) noteProgress() {
-	if !k.report {
-		return
-	}
-	select {
-	case k.progress <- struct{}{}:
-	default:
-	}
+// store keeps the sum of chunk i in its call.
+func (f *flow) store(i int, sum []byte, ranks uint64) {
+	f.count(f.ranks, func(s *MemberStats) { s.Results++ })
+	f.callOf(i).store(i, sum, ranks)
 }
 
-// noteAnswer records a reply to an ask of this call (own) or of another one. The reply to the
+// noteAnswer records a reply to an ask of this flow (own) or of another one. The reply to the
 // only ask for its chunk is a sample. With several asks, nobody knows which one it belongs to,
 // but the wait need not double further.
-func (k *call) noteAnswer(s *chunkState, now time.Time, own bool) {
+func (f *flow) noteAnswer(s *chunkState, now time.Time, own bool) {
 	if !s.waiting {
 		return
 	}
 	s.waiting = false
 	if own && s.asks == 1 {
-		k.sample(now.Sub(s.since))
-	} else if k.job.timing.srtt != 0 {
-		k.backOff = 0
+		f.sample(now.Sub(s.since))
+	} else if f.job.timing.srtt != 0 {
+		f.backOff = 0
 	}
 }
 
-func (k *call) sample(d time.Duration) {
-	k.job.timing.sample(d)
-	k.backOff = 0
+func (f *flow) sample(d time.Duration) {
+	f.job.timing.sample(d)
+	f.backOff = 0
 }
 
-// count changes the counters of the call's members that are in ranks.
-func (k *call) count(ranks uint64, change func(*MemberStats)) {
-	for _, m := range k.members {
+// count changes the counters of the flow's members that are in ranks.
+func (f *flow) count(ranks uint64, change func(*MemberStats)) {
+	for _, m := range f.members {
 		if ranks>>m.rank&1 != 0 {
 			change(&m.stats)
 		}
@@ -131,8 +123,8 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 	case wire.CodeDone:
 		j.takeFinished(m, h, now)
 	case wire.CodeWait, wire.CodeSend:
-		for _, k := range j.calls {
-			k.takeMissing(h, now)
+		for _, f := range j.flows {
+			f.takeMissing(h, now)
 		}
 	case wire.CodeOverdue:
 		j.takeOverdue(h)
@@ -150,22 +142,22 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 }
 
 // takeMissing handles the reply to an ask: the ranks whose contribution the card lacks. This
-// call's ranks among them send it again, once per ask.
-func (k *call) takeMissing(h *frame.Header, now time.Time) {
-	s := k.awaited(h.VID)
+// flow's ranks among them send it again, once per ask.
+func (f *flow) takeMissing(h *frame.Header, now time.Time) {
+	s := f.awaited(h.VID)
 	if s == nil || !s.waiting {
 		return
 	}
-	k.noteAnswer(s, now, k.ranks>>h.Rank&1 != 0)
+	f.noteAnswer(s, now, f.ranks>>h.Rank&1 != 0)
 	known := s.known
-	if s.lacks(h.Mask, k.job.ranks) && known {
-		k.moved = now
+	if s.lacks(h.Mask, f.job.ranks) && known {
+		f.moved = now
 	}
-	k.noteOrder(s.order)
-	k.ordered(s) // the missing ranks send it now
-	k.setResend(s, s.missing&k.ranks)
+	f.noteOrder(s.order)
+	f.ordered(s) // the missing ranks send it now
+	f.setResend(s, s.missing&f.ranks)
 	if s.resend != 0 {
-		k.job.card.kick()
+		f.job.card.kick()
 	}
 }
 

@@ -31,19 +31,28 @@ func (j *Job) Reduce(ctx context.Context, dst []float32, inputs [][]float32, opt
 // of its result format (see Element). dst must not overlap an input when the two formats differ
 // in size.
 func Reduce[R, E Element](ctx context.Context, j *Job, dst []R, inputs [][]E, opts ...ReduceOption) error {
+	raw := make([][]byte, 0, wire.MaxPorts) // of constant size, so it needs no allocation
+	raw, err := appendInputs[R](raw, j, inputs)
+	if err != nil {
+		return err
+	}
+	err = j.ReduceBytes(ctx, memory(dst), raw, opts...)
+	arrived(dst)
+	return err
+}
+
+// appendInputs appends the encodings of inputs to raw, if the types are those of the card's formats.
+func appendInputs[R, E Element](raw [][]byte, j *Job, inputs [][]E) ([][]byte, error) {
 	if why := wrongType[E](j.card.info.Format); why != "" {
-		return &InputError{"inputs", why}
+		return nil, &InputError{"inputs", why}
 	}
 	if why := wrongType[R](j.card.info.Result); why != "" {
-		return &InputError{"result", why}
+		return nil, &InputError{"result", why}
 	}
-	raw := make([][]byte, 0, wire.MaxPorts) // of constant size, so it needs no allocation
 	for _, in := range inputs {
 		raw = append(raw, travelling(in))
 	}
-	err := j.ReduceBytes(ctx, memory(dst), raw, opts...)
-	arrived(dst)
-	return err
+	return raw, nil
 }
 
 // ReduceBytes is Job.Reduce for a card of any format, on encoded arrays: little-endian
@@ -55,11 +64,7 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 	if err != nil {
 		return err
 	}
-	progress := progressOf(opts)
-	if err := j.whole.start(dst, n, progress != nil, inputs...); err != nil {
-		return err
-	}
-	return j.whole.run(ctx, progress)
+	return j.whole.own.reduce(ctx, optionsOf(opts), dst, n, inputs...)
 }
 
 // AllReduce replaces buf by its sum with the buffers of all other members. They must call
@@ -71,35 +76,40 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 //
 // The errors are those of Job.Reduce. After an error, only some elements of buf are sums.
 // EvictedError means that this member has left a job with partial sums (JobConfig.Partial).
-func (m *Member) AllReduce(ctx context.Context, buf []float32) error {
-	return AllReduce(ctx, m, buf, buf)
+func (m *Member) AllReduce(ctx context.Context, buf []float32, opts ...ReduceOption) error {
+	return AllReduce(ctx, m, buf, buf, opts...)
 }
 
 // AllReduce is Member.AllReduce for a card of any format: src is the member's contribution and
 // dst receives the sum. E is the Go type of the card's format, R that of its result format (see
 // Element). dst may be src when the two formats have the same size. Otherwise it must not
 // overlap src.
-func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E) error {
+func AllReduce[R, E Element](ctx context.Context, m *Member, dst []R, src []E, opts ...ReduceOption) error {
+	if err := checkTypes[R, E](m); err != nil {
+		return err
+	}
+	err := m.AllReduceBytes(ctx, memory(dst), travelling(src), opts...)
+	arrived(dst)
+	return err
+}
+
+// checkTypes rejects arrays whose types are not those of the card's formats.
+func checkTypes[R, E Element](m *Member) error {
 	for _, why := range []string{wrongType[E](m.job.card.info.Format), wrongType[R](m.job.card.info.Result)} {
 		if why != "" {
 			return &InputError{m.bufferName(), why}
 		}
 	}
-	err := m.AllReduceBytes(ctx, memory(dst), travelling(src))
-	arrived(dst)
-	return err
+	return nil
 }
 
 // AllReduceBytes is AllReduce on encoded arrays, as in ReduceBytes.
-func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte) error {
+func (m *Member) AllReduceBytes(ctx context.Context, dst, src []byte, opts ...ReduceOption) error {
 	n, err := m.checkBuffers(dst, src)
 	if err != nil {
 		return err
 	}
-	if err := m.call.start(dst, n, false, src); err != nil {
-		return err
-	}
-	return m.call.run(ctx, nil)
+	return m.own.own.reduce(ctx, optionsOf(opts), dst, n, src)
 }
 
 // checkBuffers rejects buffers that cannot be reduced, and returns their number of elements.

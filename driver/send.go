@@ -1,6 +1,6 @@
 package driver
 
-// What the writer sends for the calls of a job: data, repeated data and asks. The caller holds
+// What the writer sends for the flows of a job: data, repeated data and asks. The caller holds
 // Card.mu in all functions.
 
 import (
@@ -30,51 +30,52 @@ func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 // appendData appends the next data frame that the window allows, if there is one. It releases
 // the mutex while it builds the frame, with the call pinned.
 func (j *Job) appendData(buf []byte, now time.Time) []byte {
-	for n := range j.calls {
-		k := j.calls[(j.turn+n)%len(j.calls)]
-		for k.next < min(k.chunks, k.low+len(k.ring)) {
-			if k.members[k.turn].out != nil {
-				k.pass(now)
+	for n := range j.flows {
+		f := j.flows[(j.turn+n)%len(j.flows)]
+		for f.next < min(f.chunks, f.low+len(f.ring)) {
+			if f.members[f.turn].out != nil {
+				f.pass(now)
 				continue
 			}
-			j.turn = (j.turn + n + 1) % len(j.calls)
-			return k.appendNext(buf, now)
+			j.turn = (j.turn + n + 1) % len(j.flows)
+			return f.appendNext(buf, now)
 		}
 	}
 	return buf
 }
 
 // pass records that the member in turn has sent its next chunk, or has none to send.
-func (k *call) pass(now time.Time) {
-	s := k.state(k.next)
-	if k.turn == 0 {
+func (f *flow) pass(now time.Time) {
+	s := f.state(f.next)
+	if f.turn == 0 {
 		*s = chunkState{kept: s.kept}
 	}
-	if k.turn++; k.turn == len(k.members) {
-		k.turn = 0
-		k.next++
+	if f.turn++; f.turn == len(f.members) {
+		f.turn = 0
+		f.next++
 		s.sent, s.since = now, now
-		k.ordered(s)
+		f.ordered(s)
 	}
 }
 
 // turnOf returns the first member from index n on, cyclically, that takes part. If none does,
 // it returns any member.
-func (k *call) turnOf(n int) *Member {
-	for i := range k.members {
-		if m := k.members[(n+i)%len(k.members)]; m.out == nil {
+func (f *flow) turnOf(n int) *Member {
+	for i := range f.members {
+		if m := f.members[(n+i)%len(f.members)]; m.out == nil {
 			return m
 		}
 	}
-	return k.members[0]
+	return f.members[0]
 }
 
-func (k *call) appendNext(buf []byte, now time.Time) []byte {
-	c := k.job.card
-	m := k.members[k.turn]
-	i := k.next
-	h := k.dataHeader(m, i)
-	part := k.contribution(k.turn, i)
+func (f *flow) appendNext(buf []byte, now time.Time) []byte {
+	c := f.job.card
+	m := f.members[f.turn]
+	i := f.next
+	k := f.callOf(i)
+	h := f.dataHeader(m, i)
+	part := f.contribution(f.turn, i)
 
 	// Nobody writes to this part meanwhile. Its result is not accepted before all members have
 	// sent theirs, and the caller waits in forget.
@@ -88,15 +89,15 @@ func (k *call) appendNext(buf []byte, now time.Time) []byte {
 		return buf // the call ended meanwhile; the card refuses or drops the frame
 	}
 
-	k.countSent(m)
-	k.pass(now)
+	f.countSent(m)
+	f.pass(now)
 	return buf
 }
 
 // countSent counts the frame that member m has sent in its turn.
-func (k *call) countSent(m *Member) {
-	if n := k.next*len(k.members) + k.turn; n >= k.sent {
-		k.sent = n + 1
+func (f *flow) countSent(m *Member) {
+	if n := f.next*len(f.members) + f.turn; n >= f.sent {
+		f.sent = n + 1
 		m.stats.Sent++
 		return
 	}
@@ -105,65 +106,60 @@ func (k *call) countSent(m *Member) {
 
 // contribution returns what the member at index place sends for chunk i: its input. It returns
 // nil, for zeros, when the chunk has a result, which may have overwritten the input.
-func (k *call) contribution(place, i int) []byte {
-	if k.state(i).kept {
+func (f *flow) contribution(place, i int) []byte {
+	if f.state(i).kept {
 		return nil
 	}
-	return k.part(k.inputs[place], i, k.job.inBytes)
+	k := f.callOf(i)
+	return k.part(k.inputs[place], i, k.base, f.job.inBytes)
 }
 
-func (k *call) dataHeader(m *Member, i int) frame.Header {
+func (f *flow) dataHeader(m *Member, i int) frame.Header {
 	return frame.Header{
 		Kind:   wire.KindData,
 		Flags:  uint8(wire.ECT0),
-		Job:    k.job.number,
-		Format: k.job.card.info.Format,
-		Epoch:  k.job.epoch,
+		Job:    f.job.number,
+		Format: f.job.card.info.Format,
+		Epoch:  f.job.epoch,
 		Rank:   uint8(m.rank),
-		VID:    k.first + uint32(i),
-		Length: uint16(k.job.cfg.Chunk),
+		VID:    f.vid(i),
+		Length: uint16(f.job.cfg.Chunk),
 	}
-}
-
-// part returns chunk i of an array with elements of size bytes. The last chunk may be shorter.
-func (k *call) part(array []byte, i, size int) []byte {
-	n := k.job.cfg.Chunk * size
-	return array[i*n : min((i+1)*n, len(array))]
 }
 
 // appendResend appends one data frame that the card asked for again, if there is one. It keeps
 // the mutex, because the result may come and overwrite the input at any moment.
 func (j *Job) appendResend(buf []byte) []byte {
-	for _, k := range j.calls {
-		if k.resend == 0 {
+	for _, f := range j.flows {
+		if f.resend == 0 {
 			continue
 		}
-		for i := k.low; i < k.next; i++ {
-			if s := k.state(i); s.resend != 0 {
-				return k.appendAgain(buf, i, s)
+		for i := f.low; i < f.next; i++ {
+			if s := f.state(i); s.resend != 0 {
+				return f.appendAgain(buf, i, s)
 			}
 		}
 	}
 	return buf
 }
 
-func (k *call) appendAgain(buf []byte, i int, s *chunkState) []byte {
+func (f *flow) appendAgain(buf []byte, i int, s *chunkState) []byte {
 	rank := bits.TrailingZeros64(s.resend)
-	k.setResend(s, s.resend&(s.resend-1))
+	f.setResend(s, s.resend&(s.resend-1))
 	s.since = time.Now()
-	place := bits.OnesCount64(k.ranks & (1<<rank - 1)) // members are in the order of ranks
-	m := k.members[place]
+	place := bits.OnesCount64(f.ranks & (1<<rank - 1)) // members are in the order of ranks
+	m := f.members[place]
 	m.stats.Resent++
-	h := k.dataHeader(m, i)
-	return frame.AppendPadded(buf, &h, k.contribution(place, i))
+	h := f.dataHeader(m, i)
+	return frame.AppendPadded(buf, &h, f.contribution(place, i))
 }
 
-func (k *call) setResend(s *chunkState, ranks uint64) {
+func (f *flow) setResend(s *chunkState, ranks uint64) {
 	if s.resend != 0 {
-		k.resend--
+		f.resend--
 	}
 	if s.resend = ranks; ranks != 0 {
-		k.resend++
+		f.resend++
 	}
 }
 
@@ -173,9 +169,9 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 	if j.card.arrays != nil {
 		return buf, wait
 	}
-	for _, k := range j.calls {
+	for _, f := range j.flows {
 		var w time.Duration
-		buf, w = k.appendAsks(buf, now)
+		buf, w = f.appendAsks(buf, now)
 		wait = min(wait, w)
 	}
 	return buf, wait
@@ -184,28 +180,28 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 // appendAsks asks for overdue results. The oldest missing chunk is overdue when its timer ends
 // or replies have overtaken it. The same holds for later chunks that have at least fastAsk
 // results after them. wait is how long nothing else is due.
-func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
-	if k.low == k.next {
+func (f *flow) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
+	if f.low == f.next {
 		return buf, longestWait
 	}
 	wait = longestWait
 	inVain := false
-	later := k.held - k.low // results after chunk i
-	for i := k.low; i == k.low || later >= fastAsk; i++ {
-		s := k.state(i)
+	later := f.held - f.low // results after chunk i
+	for i := f.low; i == f.low || later >= fastAsk; i++ {
+		s := f.state(i)
 		if s.held {
 			later--
 			continue
 		}
-		overtaken := k.overtaken(s)
-		if overtaken || k.untilAsk(s, now) <= 0 {
+		overtaken := f.overtaken(s)
+		if overtaken || f.untilAsk(s, now) <= 0 {
 			inVain = inVain || !overtaken
-			buf = k.appendAsk(buf, i, now)
+			buf = f.appendAsk(buf, i, now)
 		}
-		wait = min(wait, k.untilAsk(s, now))
+		wait = min(wait, f.untilAsk(s, now))
 	}
 	if inVain {
-		for _, other := range k.job.calls {
+		for _, other := range f.job.flows {
 			other.backOff++
 		}
 	}
@@ -213,18 +209,18 @@ func (k *call) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Durati
 }
 
 // appendAsk asks for the result of chunk i. The call's members take turns. One ask serves all
-// calls of the job, because they all see the reply.
-func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
-	m := k.turnOf(k.state(i).asks)
+// flows of the job, because they all see the reply.
+func (f *flow) appendAsk(buf []byte, i int, now time.Time) []byte {
+	m := f.turnOf(f.state(i).asks)
 	m.stats.Asked++
 	h := frame.Header{
 		Kind:  wire.KindAsk,
-		Job:   k.job.number,
-		Epoch: k.job.epoch,
+		Job:   f.job.number,
+		Epoch: f.job.epoch,
 		Rank:  uint8(m.rank),
-		VID:   k.first + uint32(i),
+		VID:   f.vid(i),
 	}
-	for _, other := range k.job.calls {
+	for _, other := range f.job.flows {
 		if s := other.awaited(h.VID); s != nil {
 			s.asks++
 			s.again, s.waiting, s.since = true, true, now
@@ -234,14 +230,14 @@ func (k *call) appendAsk(buf []byte, i int, now time.Time) []byte {
 	return frame.Append(buf, &h, nil)
 }
 
-// awaited returns the state of the chunk with that VID, if the call's members have sent it and
+// awaited returns the state of the chunk with that VID, if the flow's members have sent it and
 // its result is missing. Otherwise it returns nil.
-func (k *call) awaited(vid uint32) *chunkState {
-	i := int(vid - k.first)
-	if i < k.low || i >= k.next || k.state(i).held {
+func (f *flow) awaited(vid uint32) *chunkState {
+	i := f.chunkOf(vid)
+	if i < f.low || i >= f.next || f.state(i).held {
 		return nil
 	}
-	return k.state(i)
+	return f.state(i)
 }
 
 // asksInTimeout is the least number of asks for a result before the timeout, so that the card
@@ -250,11 +246,11 @@ func (k *call) awaited(vid uint32) *chunkState {
 const asksInTimeout = 8
 
 // untilAsk returns the time until the chunk of s is overdue.
-func (k *call) untilAsk(s *chunkState, now time.Time) time.Duration {
-	c := k.job.card
+func (f *flow) untilAsk(s *chunkState, now time.Time) time.Duration {
+	c := f.job.card
 	since := s.since
-	if sent := k.job.sentData; sent.After(since) {
+	if sent := f.job.sentData; sent.After(since) {
 		since = sent
 	}
-	return since.Add(min(k.backOff.wait(&k.job.timing), c.opts.timeout/asksInTimeout)).Sub(now)
+	return since.Add(min(f.backOff.wait(&f.job.timing), c.opts.timeout/asksInTimeout)).Sub(now)
 }

@@ -98,6 +98,33 @@ func (c *Card) Withdraw(x *Exchange) {
 	}
 }
 
+// Detach makes an exchange independent of its caller's arrays. It copies the inputs that the card
+// still needs, drops the sums, and reports to another observer from then on. When it returns, the
+// card does not use the caller's arrays, nor call the observer before.
+func (c *Card) Detach(x *Exchange, observer Observer) {
+	c.lock()
+	defer c.unlock()
+	for x.users > 0 {
+		if r := c.engine.jobOf(x.Job).round; r != nil && slices.Contains(r.exchanges, x) {
+			r.stop()
+		}
+		c.unused.Wait()
+	}
+	x.Observer = observer
+	if !x.active {
+		return
+	}
+	c.keepParts(x)
+	inputs := make([][]byte, len(x.Inputs))
+	for i, in := range x.Inputs {
+		inputs[i] = make([]byte, len(in))
+		if from := x.low * x.Chunk * c.engine.elementBytes; from < len(in) {
+			copy(inputs[i][from:], in[from:])
+		}
+	}
+	x.Inputs, x.Sum = inputs, make([]byte, len(x.Sum))
+}
+
 // Missing returns the ranks whose contributions the first chunk without a sum waits for.
 func (c *Card) Missing(x *Exchange) (ranks uint64) {
 	c.mu.Lock()
@@ -125,7 +152,7 @@ func (c *Card) jobOf(x *Exchange) *job {
 	return j
 }
 
-// drop removes an exchange from those of the card. The slots get copies of what they hold of it.
+// drop removes an exchange from those of the card.
 func (c *Card) drop(x *Exchange) {
 	if !x.active {
 		return
@@ -136,6 +163,11 @@ func (c *Card) drop(x *Exchange) {
 	if r := c.engine.jobOf(x.Job).round; r != nil && slices.Contains(r.exchanges, x) {
 		r.stop()
 	}
+	c.keepParts(x)
+}
+
+// keepParts gives the slots copies of what they hold of an exchange.
+func (c *Card) keepParts(x *Exchange) {
 	j := c.jobOf(x)
 	if j == nil {
 		return
