@@ -141,12 +141,18 @@ func (c *Card) carryOn(l *link, a *away) {
 	defer c.searching.Unlock()
 	_ = l.end()
 	reportOutages(c.waitFor(a))
+	c.stopRelays(a)
 	back, err := c.search(a)
 	if err != nil {
 		c.fail(c.searchError(a, err))
 		return
 	}
 	reportOutages(back)
+	for _, n := range back {
+		if n.job.relay != nil {
+			n.job.relay.remote.Begin(n.outage.Epoch)
+		}
+	}
 	c.dismissLate(c.currentLink())
 }
 
@@ -216,6 +222,9 @@ func (j *Job) endWait(a *away) {
 // All members in a call hold the same chunks. A member that is behind copies what it lacks when
 // it makes its next call.
 func (j *Job) firstLacking() uint32 {
+	if j.relay != nil {
+		return j.relay.first
+	}
 	_, ahead := j.firstMissing()
 	return ahead
 }

@@ -128,6 +128,8 @@ func (f *flow) admit(elements int) (chunks int, err error) {
 	j := f.job
 	leader := f.turnOf(0)
 	switch {
+	case j.relay != nil:
+		return 0, &InputError{"reduction", "the job's members are in other processes"}
 	case j.ended:
 		return 0, j.endedError()
 	case j.finish.left != 0:

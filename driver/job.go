@@ -100,7 +100,8 @@ type Job struct {
 	epoch   uint16 // guarded by card.mu
 	ranks   uint64 // bit r for every rank r
 	members []*Member
-	whole   *flow // of Reduce
+	whole   *flow  // of Reduce
+	relay   *Relay // to the members; nil when they are in this process
 
 	inBytes, outBytes int // bytes of an element of the contributions and of the results
 
@@ -130,6 +131,11 @@ type Job struct {
 // Errors: InputError when cfg cannot be right; FullError; RefusedError, TimeoutError,
 // DiedError, ErrClosed, or one that wraps ctx's.
 func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
+	return c.configure(ctx, cfg, nil)
+}
+
+// configure is Configure, for members in this process or behind a relay.
+func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job, error) {
 	cfg, err := c.info.complete(cfg)
 	if err != nil {
 		return nil, err
@@ -152,7 +158,7 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		j, err := c.configureOn(ctx, l, cfg)
+		j, err := c.configureOn(ctx, l, cfg, relay)
 		if err == nil || !c.lost(l) {
 			return j, err
 		}
@@ -160,7 +166,7 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 }
 
 // configureOn sets up a job over the link l.
-func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, error) {
+func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *Relay) (*Job, error) {
 	number, ok := c.freeNumber()
 	if !ok {
 		return nil, c.fullError(ctx, l, cfg.Window, nil)
@@ -175,6 +181,9 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig) (*Job, e
 		return nil, err
 	}
 	j := newJob(c, cfg, number, epoch)
+	if relay != nil {
+		j.relay, relay.job = relay, j
+	}
 	j.epoch, err = j.setUp(ctx, l, epoch, cfg.FirstVID)
 	var refused *RefusedError
 	switch {
@@ -365,6 +374,10 @@ func (j *Job) endLocked(err error) bool {
 	if j.finish.left != 0 {
 		j.finish.left = 0
 		j.finish.done <- j.endedError()
+	}
+	if j.relay != nil {
+		j.relay.drop()
+		go j.relay.remote.Ended(err)
 	}
 	return true
 }

@@ -88,6 +88,9 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	case c.anyCarriesOn():
 		c.away = newAway(died)
 		for j := range c.jobs() {
+			if j.relay != nil {
+				j.relay.drop()
+			}
 			if j.cfg.CarryOn > 0 {
 				j.outage.begin(c.away.went, j.cfg.CarryOn)
 			} else {
@@ -168,29 +171,38 @@ func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 // requires it.
 func (c *Card) take(f *frame.Frame, now time.Time) {
 	c.mu.Lock()
-	c.takeLocked(f, now)
+	relay := c.takeLocked(f, now)
 	tell := c.tell
 	c.tell = nil
 	c.mu.Unlock()
 	if tell != nil {
 		tell()
 	}
+	if relay != nil {
+		relay.remote.Receive(f)
+	}
 }
 
-func (c *Card) takeLocked(f *frame.Frame, now time.Time) {
+// takeLocked is take under the lock. It returns the relay to the frame's receivers, if they are in
+// other processes.
+func (c *Card) takeLocked(f *frame.Frame, now time.Time) *Relay {
 	c.heard = now
 	if f.Kind == wire.KindReply {
 		if c.accesses.takeReply(&f.Header, now) {
 			c.kick()
 		}
-		return
+		return nil
 	}
 	if int(f.Job) >= len(c.table) {
-		return
+		return nil
 	}
 	j := c.table[f.Job].job
 	if j == nil || f.Epoch != j.epoch {
-		return // of a job that has ended
+		return nil // of a job that has ended
+	}
+	if j.relay != nil {
+		j.heardOf()
+		return j.relay
 	}
 	switch f.Kind {
 	case wire.KindResult, wire.KindReplay:
@@ -198,6 +210,7 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) {
 	case wire.KindStatus:
 		j.takeStatus(&f.Header, now)
 	}
+	return nil
 }
 
 // write sends due frames until the link has ended.

@@ -14,8 +14,11 @@ import (
 // appendFrame appends one data frame if there is one to send; frames that the card asked for
 // again go first. It releases the mutex as appendData does.
 func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
-	if j.card.arrays != nil {
+	switch {
+	case j.card.arrays != nil:
 		return buf // the card has the arrays
+	case j.relay != nil:
+		return j.relay.appendQueued(buf)
 	}
 	size := len(buf)
 	if buf = j.appendResend(buf); len(buf) > size {
