@@ -15,6 +15,7 @@ import (
 var sleepers = map[string]string{
 	"driver/carry_test.go init":                     "opens cards for tests in bubbles alone",
 	"driver/carry_test.go Read":                     "a link of tests in bubbles alone",
+	"driver/pending_test.go Read":                   "a link of tests in bubbles alone",
 	"driver/peer_test.go babble":                    "is called in bubbles alone",
 	"driver/deadlines_test.go stallAtRandom":        "is called in bubbles alone",
 	"driver/selftest/selftest_test.go Write":        "a link of tests in bubbles alone",

@@ -91,6 +91,7 @@ var allowed = map[string][]string{
 	// The explorer follows the specification alone. It could not find a mistake in code that it
 	// shared with the other packages.
 	"verify/protocol/explore": {},
+	"verify/protocol/carry":   {},
 
 	// The checks. No package imports them, and they run the commands.
 	"verify/system/bench":    {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
@@ -110,6 +111,7 @@ var testsNever = map[string][]string{
 	"driver/cpu/arithmetic": {"hwgen/...", "driver", "driver/frame"},
 	// Not even its tests.
 	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
+	"verify/protocol/carry":   {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/walks":   {"driver", "hwgen/..."},
 	"hwgen/...":               {"driver/model", "driver"},
 }
