@@ -50,7 +50,7 @@ func newLiveCard(t *testing.T) *liveCard {
 	c.unpinned.L = &c.mu
 	b := &liveCard{T: t, Card: c, link: l, now: time.Now(), scan: frame.NewScanner(frame.FromCard, 0)}
 	for number := range c.table {
-		cfg, err := liveInfo.complete(JobConfig{Window: 2, FirstVID: liveFirst, Partial: number == 1, DeadlineCycles: uint32(number) * 100, CarryOn: time.Hour})
+		cfg, err := liveInfo.Complete(JobConfig{Window: 2, FirstVID: liveFirst, Partial: number == 1, DeadlineCycles: uint32(number) * 100, CarryOn: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 
 // configure is Configure, for members in this process or behind a relay.
 func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job, error) {
-	cfg, err := c.info.complete(cfg)
+	cfg, err := c.info.Complete(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -204,8 +204,9 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *R
 // errReplaced is the cause in the EndedError of a job that Configure replaced.
 var errReplaced = errors.New("another job was configured")
 
-// complete fills in the defaults of cfg and checks it against the card.
-func (i Info) complete(cfg JobConfig) (JobConfig, error) {
+// Complete fills in the defaults of a job's parameters and checks them against the card. Configure
+// does the same.
+func (i Info) Complete(cfg JobConfig) (JobConfig, error) {
 	if cfg.Workers == 0 {
 		cfg.Workers = len(cfg.Ports)
 	}

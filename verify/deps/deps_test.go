@@ -57,6 +57,8 @@ var allowed = map[string][]string{
 	"driver/transport/ft60x":   {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/usb":     {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
 	"driver":                   {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model", "driver/cpu"},
+	"driver/daemon":            {"driver", "driver/daemon/protocol", "driver/element", "driver/frame", "driver/wire"},
+	"driver/daemon/protocol":   {},
 	"driver/virtual/pins":      {"driver/wire"},
 	"driver/virtual/pty":       {"driver/virtual/pins"},
 	"driver/virtual/usbip":     {"driver/virtual/pins", "driver/wire"},

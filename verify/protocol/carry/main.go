@@ -1,5 +1,5 @@
 // Carry explores the rules by which a job outlives its card and its daemon: what the daemon and the
-// members' libraries keep, how they stop, and where the next epoch begins (driver/daemon/README.md).
+// members' libraries keep, how they stop, and where the next epoch begins (driver/daemon/SPEC.md).
 //
 //	go run ./verify/protocol/carry                  # the rules, in every configuration
 //	go run ./verify/protocol/carry -weaken no-stop  # leaves a rule out, prints how that fails

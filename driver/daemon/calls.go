@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"fmt"
+
+	"tributary/driver/daemon/protocol"
+)
+
+// announced is a call that seats have announced, and the first of them to do so.
+type announced struct {
+	call *protocol.Call
+	rank int
+	end  uint32 // the VID after its chunks
+}
+
+// announce takes a seat's next call. It returns why the job ends, if the call differs from that of
+// another seat, or an error that is the session's fault.
+func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
+	if call.Sequence != s.calls {
+		return nil, fmt.Errorf("call %d of rank %d follows call %d", call.Sequence, s.rank, int64(s.calls)-1)
+	}
+	chunk := uint64(j.parameters.Chunk)
+	if call.Elements == 0 || call.Elements > chunk<<31 {
+		return nil, fmt.Errorf("call %d of rank %d has %d elements", call.Sequence, s.rank, call.Elements)
+	}
+	if call.FirstVid != s.next {
+		return nil, fmt.Errorf("call %d of rank %d begins with chunk %d, not %d", call.Sequence, s.rank, call.FirstVid, s.next)
+	}
+	if len(j.calls) == 0 || call.Sequence == j.firstCall+uint64(len(j.calls)) {
+		if len(j.calls) == 0 {
+			j.firstCall = call.Sequence
+		}
+		j.calls = append(j.calls, announced{call, s.rank, call.FirstVid + uint32((call.Elements+chunk-1)/chunk)})
+	}
+	one := j.calls[call.Sequence-j.firstCall]
+	if one.call.Elements != call.Elements || one.call.Format != call.Format || one.call.Operation != call.Operation {
+		return &protocol.Ended{
+			Nonce: j.nonce, Cause: protocol.Cause_CALLS_DIFFER, One: one.call, Other: call,
+			Ranks: []uint32{uint32(one.rank), uint32(s.rank)},
+			Text:  fmt.Sprintf("call %d: rank %d sums %s, rank %d %s", call.Sequence, one.rank, describe(one.call), s.rank, describe(call)),
+		}, nil
+	}
+	s.calls, s.next = call.Sequence+1, one.end
+	j.forgetCalls()
+	return nil, nil
+}
+
+// forgetCalls drops the calls that all seats have announced: no other call is compared with them.
+func (j *job) forgetCalls() {
+	least := j.seats[0].calls
+	for _, s := range j.seats {
+		least = min(least, s.calls)
+	}
+	if n := int(least - j.firstCall); n > 0 {
+		j.calls = append(j.calls[:0], j.calls[n:]...)
+		j.firstCall = least
+	}
+}
+
+// describe names what a call sums.
+func describe(c *protocol.Call) string {
+	return fmt.Sprintf("%d elements of format %d (%s)", c.Elements, c.Format, c.Operation)
+}

@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/element"
+)
+
+// card is a card that sessions share.
+type card struct {
+	name   string
+	driver *driver.Card
+	server *Server
+
+	mu       sync.Mutex
+	changed  sync.Cond // a call was announced, or a session has ended
+	sessions map[*session]bool
+	counts   counts
+	jobs     map[uint64]*job // by nonce
+	queue    []*job          // that wait for room on the card
+}
+
+// counts are the frames that the daemon has dropped.
+type counts struct {
+	foreign   uint64 // of a job or rank that the session does not hold
+	stale     uint64 // of an epoch that is not running
+	malformed uint64 // of another format or length
+}
+
+// refusal is the answer to a request that the daemon refuses.
+type refusal struct {
+	reason protocol.Reason
+	text   string
+	field  string
+}
+
+func refuse(reason protocol.Reason, format string, args ...any) *refusal {
+	return &refusal{reason: reason, text: fmt.Sprintf(format, args...)}
+}
+
+// create makes a job for the members that will join it.
+func (c *card) create(p *protocol.Create) (*job, *refusal) {
+	cfg, err := c.driver.Info().Complete(configOf(p.Parameters))
+	if err != nil {
+		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
+	}
+	j := &job{card: c, nonce: newNonce(), config: cfg, parameters: cfg}
+	for rank := range cfg.Workers {
+		j.seats = append(j.seats, &seat{rank: rank})
+	}
+	wait := time.Duration(p.WaitNs)
+	if wait <= 0 {
+		wait = c.server.options.Wait
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server.stopping() {
+		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
+	}
+	if !c.hasRoom() {
+		if !p.Queue {
+			return nil, refuse(protocol.Reason_FULL, "card %s holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.name, c.driver.Info().Jobs)
+		}
+		c.queue = append(c.queue, j)
+	}
+	c.jobs[j.nonce] = j
+	j.wait = time.AfterFunc(wait, func() { j.giveUp(wait) })
+	return j, nil
+}
+
+// hasRoom reports whether the card has a number for one more job.
+func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue) < c.driver.Info().Jobs }
+
+// admit gives free room to the jobs that wait for it.
+func (c *card) admit() {
+	for len(c.queue) > 0 && c.hasRoom() {
+		j := c.queue[0]
+		c.queue = slices.Delete(c.queue, 0, 1)
+		j.report()
+		j.startIfComplete()
+	}
+}
+
+// startIfComplete starts a job whose seats are all taken, if the card has room for it.
+func (j *job) startIfComplete() {
+	if j.state == gathering && len(j.missing()) == 0 && !slices.Contains(j.card.queue, j) {
+		j.state = starting
+		j.wait.Stop()
+		go j.start(j.card.server.running)
+	}
+}
+
+// giveUp ends a job whose members were not all there in time.
+func (j *job) giveUp(waited time.Duration) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if j.state != gathering {
+		return
+	}
+	if i := slices.Index(j.card.queue, j); i >= 0 {
+		j.card.queue = slices.Delete(j.card.queue, i, i+1)
+	}
+	ranks := j.missing()
+	j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: ranks, Text: fmt.Sprintf("ranks %d had not joined after %s", ranks, waited)})
+}
+
+// join gives a session a seat of a job.
+func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.jobs[p.Nonce]
+	switch {
+	case j == nil:
+		return nil, nil, refuse(protocol.Reason_NO_JOB, "card %s has no job %016x; it has ended, or the ticket is of another daemon", c.name, p.Nonce)
+	case j.state != gathering:
+		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started", p.Nonce)
+	}
+	if r := differing(p.Parameters, j.parameters); r != nil {
+		return nil, nil, r
+	}
+	free := j.missing()
+	if p.Rank != nil {
+		switch {
+		case int(*p.Rank) >= len(j.seats):
+			return nil, nil, refuse(protocol.Reason_TAKEN, "rank %d is beyond the job's %d members", *p.Rank, len(j.seats))
+		case !slices.Contains(free, *p.Rank):
+			return nil, nil, refuse(protocol.Reason_TAKEN, "rank %d is taken", *p.Rank)
+		}
+		free = []uint32{*p.Rank}
+	}
+	if len(free) == 0 {
+		return nil, nil, refuse(protocol.Reason_TAKEN, "all %d ranks are taken", len(j.seats))
+	}
+	seat := j.seats[free[0]]
+	seat.session = s
+	return j, seat, nil
+}
+
+// seatOf returns a seat that the session holds, or nil.
+func (c *card) seatOf(s *session, nonce uint64, rank uint32) (*job, *seat) {
+	j := c.jobs[nonce]
+	if j == nil || int(rank) >= len(j.seats) || j.seats[rank].session != s {
+		return nil, nil
+	}
+	return j, j.seats[rank]
+}
+
+// jobOf returns the job that has a number on the card, if it has started.
+func (c *card) jobOf(number uint8) *job {
+	for _, j := range c.jobs {
+		if j.relay != nil && j.number == number && j.state != over {
+			return j
+		}
+	}
+	return nil
+}
+
+// chunkBytes returns the size of a result.
+func (j *job) chunkBytes() int { return j.parameters.Chunk * element.Size(j.card.driver.Info().Result) }
+
+// newNonce returns 64 random bits.
+func newNonce() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// close ends all jobs, and the card.
+func (c *card) close(text string) error {
+	c.mu.Lock()
+	for _, j := range c.jobs {
+		j.end(&protocol.Ended{Cause: protocol.Cause_ABORTED, Text: text})
+	}
+	c.mu.Unlock()
+	return c.driver.Close()
+}
+
+// idle waits until the card has no jobs, or ctx ends.
+func (c *card) idle(ctx context.Context) {
+	for ticker := time.NewTicker(20 * time.Millisecond); ; {
+		c.mu.Lock()
+		jobs := len(c.jobs)
+		c.mu.Unlock()
+		if jobs == 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/daemon"
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/model"
+	"tributary/driver/wire"
+)
+
+// fragile is a model card on a socket, whose links a test cuts.
+type fragile struct {
+	name string
+
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func newFragile(t testing.TB) *fragile {
+	path := filepath.Join(t.TempDir(), "card")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fragile{name: "unix:" + path}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			card, err := model.NewCard(model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Jobs: 2, Shell: wire.ShellStream, Link: 32})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f.mu.Lock()
+			f.conn = conn
+			f.mu.Unlock()
+			serving.Go(func() { _ = card.Serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		f.cut()
+		serving.Wait()
+	})
+	return f
+}
+
+func (f *fragile) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conn.Close()
+}
+
+// TestCardDies cuts the card off when one of two members has a result. The other gets it from the
+// daemon, and the next epoch begins with the chunk that nobody has.
+func TestCardDies(t *testing.T) {
+	card := newFragile(t)
+	open, err := driver.Open(testContext(t), card.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, b := pair(t, serveCard(t, open, daemon.Options{}), &protocol.Parameters{CarryOnNs: pointer(uint64(10 * time.Second))})
+	for rank, c := range []*client{one, two} {
+		c.call(&protocol.Call{Nonce: b.Nonce, Rank: uint32(rank), Elements: 64, Format: uint32(wire.FP32)})
+		c.write(data(b, uint8(rank), 0, float32(rank+1)))
+	}
+	one.read()
+	card.cut()
+	for rank, c := range []*client{one, two} {
+		if m := c.receive(); m.GetStop() == nil {
+			t.Fatalf("got %v", m)
+		}
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: b.Nonce, Rank: uint32(rank), Low: uint32(1 - rank)}}})
+	}
+	if h := one.receive().GetHand(); !h.GetDone() {
+		t.Errorf("the member that lacks nothing gets %v", h)
+	}
+	h := two.receive().GetHand()
+	if h.GetVid() != 0 || h.GetMask() != 3 || len(h.GetPayload()) != 64 || math.Float32frombits(binary.LittleEndian.Uint32(h.GetPayload())) != 3 {
+		t.Errorf("the member that lacks chunk 0 gets %v", h)
+	}
+	if h := two.receive().GetHand(); !h.GetDone() {
+		t.Errorf("got %v", h)
+	}
+	var again [2]*protocol.Begin
+	for rank, c := range []*client{one, two} {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: b.Nonce, Rank: uint32(rank)}}})
+	}
+	for rank, c := range []*client{one, two} {
+		again[rank] = c.begun()
+		if again[rank].FirstVid != 1 || again[rank].Epoch == b.Epoch {
+			t.Errorf("rank %d goes on with %v, after epoch %d", rank, again[rank], b.Epoch)
+		}
+		c.write(data(b, uint8(rank), 1, 100)) // of the old epoch: dropped
+		for vid := range uint32(3) {
+			c.write(data(again[rank], uint8(rank), vid+1, float32(vid)))
+		}
+	}
+	for vid := range uint32(3) {
+		for rank, c := range []*client{one, two} {
+			f := c.read()
+			for f.Epoch != uint16(again[rank].Epoch) { // under way when the card died
+				f = c.read()
+			}
+			if x := math.Float32frombits(binary.LittleEndian.Uint32(f.Payload)); f.VID != vid+1 || x != float32(2*vid) {
+				t.Errorf("rank %d gets chunk %d: %g", rank, f.VID, x)
+			}
+		}
+	}
+}
+
+// TestMemberLeavesBetweenEpochs loses a member that has not reported: the job ends for the other.
+func TestMemberLeavesBetweenEpochs(t *testing.T) {
+	card := newFragile(t)
+	open, err := driver.Open(testContext(t), card.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, b := pair(t, serveCard(t, open, daemon.Options{}), &protocol.Parameters{CarryOnNs: pointer(uint64(10 * time.Second))})
+	card.cut()
+	if m := one.receive(); m.GetStop() == nil {
+		t.Fatalf("got %v", m)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: b.Nonce}}})
+	two.conn.Close()
+	if e := one.receive().GetEnded(); e.GetCause() != protocol.Cause_MEMBER_LOST {
+		t.Errorf("got %v", e)
+	}
+}
+
+// TestStopsInOrder stops a daemon that has a job: the members learn it, and their sessions end.
+func TestStopsInOrder(t *testing.T) {
+	card, err := driver.Open(testContext(t), "model:lanes=4,workers=4,chunk=16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{}).Serve(ctx, listener, 0)
+	}()
+	one, _, _ := pair(t, path, &protocol.Parameters{})
+	stop()
+	if e := one.receive().GetEnded(); e.GetCause() != protocol.Cause_ABORTED {
+		t.Errorf("got %v", e)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := one.stream.Recv(); err == nil {
+		t.Error("the session goes on")
+	}
+	if card.Err() == nil {
+		t.Error("the card is open")
+	}
+}

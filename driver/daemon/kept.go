@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"slices"
+
+	"tributary/driver/frame"
+)
+
+// result is the sum of a chunk.
+type result struct {
+	vid  uint32
+	mask uint64 // the ranks in it
+	sum  []byte
+}
+
+// keptResults are the last results of a job, by slot: VID v in slot v mod their number.
+type keptResults []result
+
+// keep stores the result of a frame when it arrives for the first time.
+func (k keptResults) keep(f *frame.Frame) {
+	if _, ok := k.of(f.VID); !ok {
+		k.put(result{f.VID, f.Mask, slices.Clone(f.Payload)})
+	}
+}
+
+// put stores a result in its slot, unless there is a later one, or one of the same VID.
+func (k keptResults) put(r result) {
+	in := &k[int(r.vid)%len(k)]
+	if in.mask == 0 || int32(r.vid-in.vid) > 0 {
+		*in = r
+	}
+}
+
+// of returns the result of a VID, if it is kept.
+func (k keptResults) of(vid uint32) (result, bool) {
+	r := k[int(vid)%len(k)]
+	return r, r.mask != 0 && r.vid == vid
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"bytes"
+	"net"
+	"sync"
+)
+
+// tagged is a connection whose first bytes have been read.
+type tagged struct {
+	net.Conn
+	tag *bytes.Reader
+}
+
+func (t *tagged) Read(p []byte) (int, error) {
+	if t.tag.Len() > 0 {
+		return t.tag.Read(p)
+	}
+	return t.Conn.Read(p)
+}
+
+// handedOver is a net.Listener of connections that another one has accepted.
+type handedOver struct {
+	addr  net.Addr
+	conns chan net.Conn
+	over  chan struct{}
+	once  sync.Once
+}
+
+func newHandedOver(addr net.Addr) *handedOver {
+	return &handedOver{addr: addr, conns: make(chan net.Conn), over: make(chan struct{})}
+}
+
+func (l *handedOver) hand(conn net.Conn) error {
+	select {
+	case l.conns <- conn:
+		return nil
+	case <-l.over:
+		return net.ErrClosed
+	}
+}
+
+func (l *handedOver) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *handedOver) Close() error {
+	l.once.Do(func() { close(l.over) })
+	return nil
+}
+
+func (l *handedOver) Addr() net.Addr { return l.addr }

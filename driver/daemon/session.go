@@ -1,0 +1,305 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// Limits of a session.
+const (
+	queueBytes    = 4 << 20 // frames on their way to a client
+	queueMessages = 1024    // messages on their way to a client
+	batchBytes    = 64 << 10
+
+	announceTimeout = 10 * time.Second // for a call whose data has come
+)
+
+// session is one process's use of a card: a control stream and a data connection.
+type session struct {
+	card  *card
+	name  string // for people
+	admin bool
+	key   key
+
+	messages chan *protocol.ToClient
+	over     context.Context
+	end      context.CancelCauseFunc
+
+	mu      sync.Mutex
+	changed sync.Cond
+	frames  [][]byte // to the client
+	bytes   int      // of frames
+	dropped uint64   // frames that found no room
+}
+
+// key names a session on its data connection.
+type key [16]byte
+
+func newSession(c *card, ctx context.Context, hello *protocol.Hello) *session {
+	s := &session{card: c, name: hello.Client, admin: hello.Admin, messages: make(chan *protocol.ToClient, queueMessages)}
+	s.changed.L = &s.mu
+	s.over, s.end = context.WithCancelCause(ctx)
+	return s
+}
+
+// tell queues a message to the client. A client that does not read its messages loses its session.
+func (s *session) tell(m *protocol.ToClient) {
+	select {
+	case s.messages <- m:
+	default:
+		s.end(fmt.Errorf("the client has not read %d messages", queueMessages))
+	}
+}
+
+// forward queues a frame to the client. It drops the frame if there is no room: the client asks again.
+func (s *session) forward(raw []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bytes+len(raw) > queueBytes {
+		s.dropped++
+		return
+	}
+	s.frames = append(s.frames, raw)
+	s.bytes += len(raw)
+	s.changed.Signal()
+}
+
+// control runs the session's control stream until it ends.
+func (s *session) control(stream grpc.BidiStreamingServer[protocol.ToDaemon, protocol.ToClient]) error {
+	go func() {
+		for {
+			m, err := stream.Recv()
+			if err == nil {
+				err = s.handle(m)
+			}
+			if err != nil {
+				s.end(err)
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case m := <-s.messages:
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+		case <-s.over.Done():
+			s.drain(stream)
+			return context.Cause(s.over)
+		}
+	}
+}
+
+// drain sends the messages that are queued, such as the end of the session's jobs.
+func (s *session) drain(stream grpc.BidiStreamingServer[protocol.ToDaemon, protocol.ToClient]) {
+	for {
+		select {
+		case m := <-s.messages:
+			if stream.Send(m) != nil {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// handle handles a message of the client. An error ends the session.
+func (s *session) handle(m *protocol.ToDaemon) error {
+	switch m := m.Message.(type) {
+	case *protocol.ToDaemon_Create:
+		j, refused := s.card.create(m.Create)
+		if refused != nil {
+			s.refused(m.Create.Request, refused)
+			return nil
+		}
+		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Created{Created: &protocol.Created{Request: m.Create.Request, Nonce: j.nonce}}})
+		return nil
+	case *protocol.ToDaemon_Join:
+		s.join(m.Join)
+		return nil
+	case *protocol.ToDaemon_Abort:
+		return s.abort(m.Abort)
+	}
+	return s.handleOfSeat(m)
+}
+
+func (s *session) refused(request uint64, r *refusal) {
+	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Refused{Refused: &protocol.Refused{
+		Request: request, Reason: r.reason, Text: r.text, Field: r.field}}})
+}
+
+func (s *session) join(p *protocol.Join) {
+	j, seat, refused := s.card.join(s, p)
+	if refused != nil {
+		s.refused(p.Request, refused)
+		return
+	}
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	rank := uint32(seat.rank)
+	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: &protocol.Waiting{
+		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request}}})
+	j.startIfComplete()
+}
+
+func (s *session) abort(p *protocol.Abort) error {
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	j := s.card.jobs[p.Nonce]
+	if j == nil || len(j.ranksOf(s)) == 0 {
+		return nil // it has ended meanwhile
+	}
+	j.end(&protocol.Ended{Cause: protocol.Cause_ABORTED, Ranks: j.ranksOf(s), Text: fmt.Sprintf("ranks %d aborted the job", j.ranksOf(s))})
+	return nil
+}
+
+// handleOfSeat handles a message about a seat. A seat that the session does not hold any more is no
+// error: the job may have ended while the message was under way.
+func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	seatOf := s.card.seatOf
+	switch m := m.Message.(type) {
+	case *protocol.ToDaemon_Call:
+		j, seat := seatOf(s, m.Call.Nonce, m.Call.Rank)
+		if seat == nil {
+			return nil
+		}
+		ended, err := j.announce(seat, m.Call)
+		if ended != nil {
+			j.end(ended)
+		}
+		s.card.changed.Broadcast()
+		return err
+	case *protocol.ToDaemon_Report:
+		if j, seat := seatOf(s, m.Report.Nonce, m.Report.Rank); seat != nil && j.stop != nil {
+			j.stop.report(seat, m.Report)
+		}
+	case *protocol.ToDaemon_Kept:
+		if j, seat := seatOf(s, m.Kept.Nonce, m.Kept.Rank); seat != nil && j.stop != nil {
+			j.stop.take(seat, m.Kept)
+		}
+	case *protocol.ToDaemon_Held:
+		if j, seat := seatOf(s, m.Held.Nonce, m.Held.Rank); seat != nil && j.stop != nil {
+			j.stop.confirm(seat)
+		}
+	case *protocol.ToDaemon_Leave:
+		if j, seat := seatOf(s, m.Leave.Nonce, m.Leave.Rank); seat != nil {
+			j.leave(seat, false)
+		}
+	default:
+		return fmt.Errorf("the client sent %T, which this daemon does not know", m)
+	}
+	return nil
+}
+
+// gone takes the session's seats.
+func (s *session) gone() {
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	for _, j := range s.card.jobs {
+		for _, seat := range j.seats {
+			if seat.session == s {
+				j.leave(seat, true)
+			}
+		}
+	}
+	delete(s.card.sessions, s)
+	s.card.changed.Broadcast()
+}
+
+// data runs the session's data connection until it ends.
+func (s *session) data(conn net.Conn) {
+	context.AfterFunc(s.over, func() {
+		conn.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	var writing sync.WaitGroup
+	writing.Go(func() { s.end(s.write(conn)) })
+	s.end(s.read(conn))
+	writing.Wait()
+}
+
+// write sends the queued frames.
+func (s *session) write(conn net.Conn) error {
+	for {
+		s.mu.Lock()
+		for len(s.frames) == 0 && s.over.Err() == nil {
+			s.changed.Wait()
+		}
+		batch := net.Buffers(s.frames)
+		s.frames, s.bytes = nil, 0
+		s.mu.Unlock()
+		if s.over.Err() != nil {
+			return context.Cause(s.over)
+		}
+		if _, err := batch.WriteTo(conn); err != nil {
+			return err
+		}
+	}
+}
+
+// read forwards the client's frames, in batches by job.
+func (s *session) read(conn io.Reader) error {
+	scan := frame.NewScanner(frame.ToCard, 0)
+	var f frame.Frame
+	b := &batch{session: s}
+	for {
+		_, err := scan.Fill(conn)
+		for scan.Next(&f) {
+			if err := b.take(&f); err != nil {
+				return err
+			}
+		}
+		b.send()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// batch gathers frames of one job for its card.
+type batch struct {
+	session *session
+	job     *job
+	frames  []byte
+}
+
+func (b *batch) send() {
+	if len(b.frames) > 0 {
+		b.job.relay.Send(b.frames)
+	}
+	b.frames = b.frames[:0]
+}
+
+// take takes a frame of the client. An error ends the session.
+func (b *batch) take(f *frame.Frame) error {
+	s := b.session
+	if f.Kind == wire.KindRegRead || f.Kind == wire.KindRegWrite {
+		return s.access(f.Header)
+	}
+	j, err := s.admit(&f.Header)
+	if j == nil || err != nil {
+		return err
+	}
+	if j != b.job || len(b.frames)+len(f.Raw) > batchBytes {
+		b.send()
+		b.job = j
+	}
+	b.frames = append(b.frames, f.Raw...)
+	return nil
+}

@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/wire"
+)
+
+// admit returns the job that a frame of the session belongs to, or nil if it is to be dropped. It
+// waits for the announcement of the call of a data frame. An error ends the session.
+func (s *session) admit(h *frame.Header) (*job, error) {
+	c := s.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var since time.Time
+	for {
+		j := c.jobOf(h.Job)
+		switch {
+		case j == nil || int(h.Rank) >= len(j.seats) || j.seats[h.Rank].session != s:
+			c.counts.foreign++
+			return nil, nil
+		case j.state != running || h.Epoch != j.epoch:
+			c.counts.stale++
+			return nil, nil
+		case h.Kind != wire.KindData:
+			return j, nil
+		case h.Format != c.driver.Info().Format || int(h.Length) != j.parameters.Chunk:
+			c.counts.malformed++
+			return nil, nil
+		case int32(h.VID-j.seats[h.Rank].next) < 0:
+			return j, nil
+		case since.IsZero():
+			since = time.Now()
+			timer := time.AfterFunc(announceTimeout, c.wake)
+			defer timer.Stop()
+		case time.Since(since) >= announceTimeout:
+			return nil, fmt.Errorf("rank %d sent chunk %d of a call that it did not announce", h.Rank, h.VID)
+		}
+		if s.over.Err() != nil {
+			return nil, context.Cause(s.over)
+		}
+		c.changed.Wait()
+	}
+}
+
+// wake wakes the sessions that wait for a change.
+func (c *card) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed.Broadcast()
+}
+
+// access answers a register access of the session. An error ends the session.
+func (s *session) access(h frame.Header) error {
+	reply := frame.Header{Kind: wire.KindReply, VID: h.VID, Length: h.Length, Code: wire.CodeBusy}
+	if h.Kind == wire.KindRegRead {
+		value, err := s.card.driver.ReadRegister(s.over, h.VID)
+		var refused *driver.RefusedError
+		switch {
+		case errors.As(err, &refused):
+			reply.Code = refused.Code
+		case err != nil:
+			return err
+		default:
+			reply.Mask, reply.Code = value, wire.CodeDone
+		}
+	}
+	s.forward(frame.Append(nil, &reply, nil))
+	return nil
+}
