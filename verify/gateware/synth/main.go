@@ -5,7 +5,8 @@
 // It works in the root of the repository, after `make setup build`. It writes the table to
 // hwgen/cells/recorded.json, which hwgen embeds for its datasheets, and to
 // verify/gateware/synth/TABLE.md. It keeps a row while its Verilog, recipe and tools are
-// unchanged, so a second run has nothing to do. It saves the table after every row.
+// unchanged, so a second run has nothing to do. It saves the table after every row, and keeps the
+// report of every seed in build/synth/reports: an interrupted run resumes there.
 //
 // All circuits share one recipe, in recipe.go and place.go, so rows are comparable. The tests in
 // this folder count the cells again and fail if the table differs.
@@ -32,8 +33,8 @@ const (
 
 func main() {
 	rows := flag.String("rows", "", "record the rows whose names match this `regexp` alone")
-	full := flag.Bool("full", false, "record wide lanes, whole cores and boards too: a core takes ten minutes, a board twenty")
-	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits, and seeds of a circuit, at once")
+	full := flag.Bool("full", false, "record wide lanes, whole cores and boards too: a core of 4 lanes takes half an hour, one of 16 two hours, a board the same")
+	jobs := flag.Int("jobs", runtime.NumCPU(), "circuits, seeds of a circuit, or boards at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -71,10 +72,8 @@ func run(ctx context.Context, rows string, full bool, jobs int) error {
 	if err := r.update(ctx, wanted, jobs); err != nil {
 		return err
 	}
-	for _, b := range whole {
-		if err := r.updateBoard(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", b.name, err)
-		}
+	if err := r.updateBoards(ctx, whole, jobs); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(pageFile)
 	if err != nil {

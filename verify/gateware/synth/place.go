@@ -79,8 +79,13 @@ func place(ctx context.Context, c circuit, s source, workers chan struct{}) ([]f
 }
 
 // placeSeed places and routes a synthesized circuit in a folder of its own, and returns its
-// frequency in MHz.
+// frequency in MHz. It keeps the report, so that an interrupted run resumes after the seeds that
+// are done: a core of 16 lanes takes more than an hour for each.
 func placeSeed(ctx context.Context, c circuit, s source, seed int) (float64, error) {
+	kept := keptReport(s, seed)
+	if report, err := os.ReadFile(kept); err == nil {
+		return parseFrequency(report)
+	}
 	folder := filepath.Join(s.dir, fmt.Sprint("seed", seed))
 	if err := os.RemoveAll(folder); err != nil {
 		return 0, err
@@ -98,7 +103,16 @@ func placeSeed(ctx context.Context, c circuit, s source, seed int) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	return parseFrequency(report)
+	mhz, err := parseFrequency(report)
+	if err != nil {
+		return 0, err
+	}
+	return mhz, errors.Join(os.MkdirAll(filepath.Dir(kept), 0o777), os.Rename(filepath.Join(folder, "report.json"), kept))
+}
+
+// keptReport returns the file of a seed's report, named after all that determines it.
+func keptReport(s source, seed int) string {
+	return filepath.Join(folder, "reports", fmt.Sprintf("%s-seed%d.json", s.hash, seed))
 }
 
 // outputProgram moves registers into block RAMs; its text is part of the rows of whole cards.

@@ -57,21 +57,29 @@ func toolVersions(ctx context.Context) ([]string, error) {
 
 // update records every circuit whose row does not match its current Verilog.
 func (r *record) update(ctx context.Context, wanted []circuit, jobs int) error {
-	errs := make([]error, len(wanted))
+	err := each(wanted, jobs, func(c circuit) string { return c.name },
+		func(c circuit, workers chan struct{}) error { return r.updateRow(ctx, c, workers) })
+	return errors.Join(err, r.save())
+}
+
+// each calls do for all items, jobs of them at once, and names the items that failed. do gets the
+// channel that holds one token for each running call.
+func each[T any](items []T, jobs int, name func(T) string, do func(T, chan struct{}) error) error {
+	errs := make([]error, len(items))
 	workers := make(chan struct{}, max(1, jobs))
 	var wg sync.WaitGroup
-	for i, c := range wanted {
+	for i, item := range items {
 		workers <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-workers }()
-			if err := r.updateRow(ctx, c, workers); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", c.name, err)
+			if err := do(item, workers); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", name(item), err)
 				progress("%v", errs[i])
 			}
 		})
 	}
 	wg.Wait()
-	return errors.Join(append(errs, r.save())...)
+	return errors.Join(errs...)
 }
 
 func (r *record) updateRow(ctx context.Context, c circuit, workers chan struct{}) error {

@@ -94,6 +94,21 @@ func TestParseFrequency(t *testing.T) {
 	}
 }
 
+// TestKeptReport: a seed that an earlier run placed is not placed again, another one is.
+func TestKeptReport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "")
+	c, s := circuit{part: part85F}, source{dir: t.TempDir(), hash: "0123"}
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "reports"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "reports", "0123-seed2.json"), []byte(`{"fmax": {"a": {"achieved": 107.7}}}`), 0o666))
+	mhz, err := placeSeed(t.Context(), c, s, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 107.7, mhz, 0)
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "wrapper.json"), nil, 0o666))
+	_, err = placeSeed(t.Context(), c, s, 3)
+	require.ErrorContains(t, err, "nextpnr")
+}
+
 func TestMedianOfSeeds(t *testing.T) {
 	require.InDelta(t, 201, median([]float64{150, 230, 201}), 0)
 	require.InDelta(t, 90, median([]float64{90}), 0)
