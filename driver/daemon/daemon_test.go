@@ -16,6 +16,7 @@ import (
 	"tributary/driver"
 	"tributary/driver/daemon"
 	"tributary/driver/daemon/protocol"
+	"tributary/driver/daemon/protocol/rpc"
 	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
@@ -71,13 +72,13 @@ type client struct {
 // attach opens a session.
 func attach(t testing.TB, path string, hello *protocol.Hello) *client {
 	t.Helper()
-	rpc, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { rpc.Close() })
+	t.Cleanup(func() { conn.Close() })
 	c := &client{TB: t, scan: frame.NewScanner(frame.FromCard, 0)}
-	if c.stream, err = protocol.NewTributaryClient(rpc).Attach(testContext(t)); err != nil {
+	if c.stream, err = rpc.NewTributaryClient(conn).Attach(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: hello}})

@@ -22,6 +22,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/daemon/protocol"
+	"tributary/driver/daemon/protocol/rpc"
 )
 
 // Version is the version of the protocol in SPEC.md.
@@ -83,10 +84,10 @@ func (s *Server) stopping() bool {
 // most grace, and closes the cards.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
 	control := newHandedOver(listener.Addr())
-	rpc := grpc.NewServer()
-	protocol.RegisterTributaryServer(rpc, &service{server: s})
+	controller := grpc.NewServer()
+	rpc.RegisterTributaryServer(controller, &service{server: s})
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = rpc.Serve(control) })
+	serving.Go(func() { _ = controller.Serve(control) })
 	serving.Go(func() { s.accept(listener, control, &serving) })
 
 	<-ctx.Done()
@@ -104,7 +105,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 	}
 	listener.Close()
 	s.end()
-	rpc.GracefulStop() // the sessions have ended
+	controller.GracefulStop() // the sessions have ended
 	serving.Wait()
 	return errors.Join(errs...)
 }
@@ -160,7 +161,7 @@ func (s *Server) open(conn net.Conn, control *handedOver) error {
 
 // service implements the gRPC service.
 type service struct {
-	protocol.UnimplementedTributaryServer
+	rpc.UnimplementedTributaryServer
 	server *Server
 }
 
