@@ -261,13 +261,13 @@ func (k *call) summed() int {
 	return min(chunks*k.flow.job.cfg.Chunk, k.elements)
 }
 
-// silent returns the time since the last progress. It is 0 while the card is away, because
-// CarryOn limits that wait.
+// silent returns the time since the last progress. It is 0 while the job waits for its card or its
+// members: other limits hold for these waits.
 func (k *call) silent() time.Duration {
 	c := k.flow.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away != nil {
+	if k.flow.job.waits() {
 		return 0
 	}
 	return time.Since(k.flow.lastMoved())
@@ -286,7 +286,7 @@ func (k *call) stopped(ctx context.Context) error {
 		Card: j.card.name,
 		What: fmt.Sprintf("reduction stopped after %d of %d elements", k.summed(), k.elements),
 		Err:  ctx.Err(),
-		job:  j.label(),
+		job:  j.name,
 	}
 }
 
@@ -307,9 +307,9 @@ func (k *call) overdue(cause error) error {
 		missing = s.missing
 	}
 	if missing != 0 {
-		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(missing), Waited: waited, Err: cause, job: j.label()}
+		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(missing), Waited: waited, Err: cause, job: j.name}
 	}
-	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: j.label()}
+	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: j.name}
 }
 
 // rankList formats the ranks of a mask as in "0, 3".

@@ -27,6 +27,7 @@ type Card struct {
 	name      string
 	opts      options
 	info      Info
+	shared    bool                                          // a daemon owns it, and its jobs have members elsewhere
 	token     uint64                                        // this program's token in OWNER
 	record    func(transport.Conn) transport.Conn           // nil when the link is not recorded
 	reopen    func(context.Context) (transport.Conn, error) // nil for OpenConn
@@ -54,6 +55,11 @@ type Card struct {
 	tell     func()     // callback into the program for the current frame; may be nil
 	gaveUp   time.Time  // when a failed call stopped waiting for the card to drop its job
 	past     LinkStats  // sums of the links that have ended
+
+	// Of a shared card.
+	seated    []*Job // the running jobs, and those that wait for members or for their next epoch
+	requests  map[uint64]*request
+	requested uint64 // number of the last request
 }
 
 // Open opens the card called name, reads its identification block and checks that this driver
@@ -99,6 +105,8 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 		accesses:    newAccesses(),
 	}
 	c.unpinned.L = &c.mu
+	_, c.shared = conn.(session)
+	c.requests = map[uint64]*request{}
 	if c.opts.record != nil {
 		c.record = record.New(c.opts.record).Record
 	} else {
@@ -129,7 +137,7 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 // ownership of it (unless WithReadOnly).
 func (c *Card) handshake(ctx context.Context, l *link) (Info, error) {
 	info, err := c.identify(ctx, l)
-	if err == nil && !c.opts.reads {
+	if err == nil && !c.opts.reads && !c.shared {
 		err = c.own(ctx, l)
 	}
 	if err != nil {
@@ -204,6 +212,9 @@ func (c *Card) Reset(ctx context.Context) error {
 	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
 		return err
 	}
+	if c.shared {
+		return nil
+	}
 	c.noteDropped()
 	return c.own(ctx, c.currentLink())
 }
@@ -232,7 +243,7 @@ func (c *Card) Close() error {
 
 func (c *Card) close() error {
 	c.endJobs(ErrClosed)
-	if !c.opts.reads && c.answers() {
+	if !c.opts.reads && !c.shared && c.answers() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		// RELEASE also ends the jobs. Without a reply, the end of the link does both.
 		_, _ = c.WriteRegister(ctx, wire.RegRelease, c.token)

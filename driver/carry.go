@@ -51,6 +51,8 @@ type outage struct {
 	back     time.Time   // when it last came back
 	count    int         // outages so far
 	patience *time.Timer // ends the job's wait; nil before the first outage
+	cause    *DiedError  // of the last one
+	went     time.Time   // when that began
 }
 
 // Outages returns how often the card has gone away and come back.
@@ -110,6 +112,9 @@ func (c *Card) returned() {
 	c.away.giveUp(nil)
 	c.away = nil
 }
+
+// waits reports whether the job waits for its card or for its members. The caller holds mu.
+func (j *Job) waits() bool { return j.card.away != nil || j.stopped }
 
 // anyCarriesOn reports whether a running job has CarryOn. The caller holds mu.
 func (c *Card) anyCarriesOn() bool {
@@ -192,12 +197,10 @@ func (c *Card) waitFor(a *away) (gone []outageReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
-		for _, f := range j.flows {
-			f.rewind()
+		if j.seats != nil {
+			j.stopped, j.seats.announces = true, false
 		}
-		for n := len(j.flows) - 1; j.history != nil && n >= 0; n-- { // a flow that ends reorders j.flows
-			j.flows[n].catchUp()
-		}
+		j.rest(a.cause, a.went)
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
 		j.outage.patience = time.AfterFunc(patience, func() { j.endWait(a) })
 		gone = append(gone, outageReport{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
@@ -213,7 +216,7 @@ func (j *Job) endWait(a *away) {
 	c := j.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away == a && !j.ended {
+	if (c.away == a || j.stopped && j.outage.cause == a.cause) && !j.ended {
 		j.endLocked(a.lostError(c, cmp.Or(a.last, errNoAttempt)))
 	}
 }
@@ -329,6 +332,10 @@ func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 	if info.ConfigHash != c.info.ConfigHash {
 		return nil, &OtherCardError{Name: c.name, Got: info.ConfigHash, Want: c.info.ConfigHash}
 	}
+	if c.shared {
+		c.rejoin()
+		return nil, nil
+	}
 	c.mu.Lock()
 	jobs := slices.Collect(c.jobs())
 	c.mu.Unlock()
@@ -375,7 +382,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 		j.resume(x.epoch, now)
 		back = append(back, outageReport{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
 	}
-	if len(back) == 0 {
+	if len(back) == 0 && len(c.seated) == 0 {
 		return nil, context.Cause(a.search)
 	}
 	c.returned()
@@ -391,7 +398,7 @@ func (j *Job) resume(epoch uint16, now time.Time) {
 		f.moved = now
 	}
 	if j.finish.left != 0 {
-		j.finish.begin(j.ranks &^ j.evicted)
+		j.finish.begin(j.here &^ j.evicted)
 	}
 	j.outage.patience.Stop()
 	j.outage.count++

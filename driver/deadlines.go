@@ -107,10 +107,10 @@ func (j *Job) takeOverdue(h *frame.Header) {
 			s.lacks(missing, j.ranks)
 		}
 	}
-	if told := j.ranks &^ missing; j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {
+	if told := j.here &^ missing; j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {
 		return
 	}
-	overdue := Overdue{Card: j.card.name, Job: j.Number(), VID: h.VID, Ranks: bitSlice(missing)}
+	overdue := Overdue{Card: j.card.name, Job: int(j.number), VID: h.VID, Ranks: bitSlice(missing)}
 	j.card.tell = func() { j.cfg.OnOverdue(overdue) }
 }
 
@@ -130,7 +130,7 @@ func (j *Job) evict(ranks uint64, vid uint32, err error) {
 	ranks &^= j.evicted
 	j.evicted |= ranks
 	for _, rank := range bitSlice(ranks) {
-		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.label()}
+		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.name}
 	}
 	for n := len(j.flows) - 1; n >= 0; n-- { // a flow that ends moves the last one to this index
 		f := j.flows[n]
@@ -159,6 +159,7 @@ func (k *call) withdraw(err, cause error) bool {
 	f.remove(k)
 	k.complete(err)
 	j.evict(f.ranks, vid, cause)
+	j.tellLeft(f.ranks)
 	return true
 }
 

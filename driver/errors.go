@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/driver/daemon/protocol"
 	"tributary/driver/wire"
 )
 
@@ -174,16 +175,8 @@ func (e *MissingError) Error() string { return e.place().String() + ": " + e.res
 func (e *MissingError) place() place  { return place{e.Card, e.job} }
 
 func (e *MissingError) rest(place) string {
-	s := make([]string, len(e.Ranks))
-	for i, r := range e.Ranks {
-		s[i] = strconv.Itoa(r)
-	}
-	word := "rank "
-	if len(s) > 1 {
-		word = "ranks "
-	}
-	msg := fmt.Sprintf("chunk %d waited %s for %s%s; check that they run and send arrays of the same length",
-		e.VID, round(e.Waited), word, strings.Join(s, ", "))
+	msg := fmt.Sprintf("chunk %d waited %s for %s; check that they run and send arrays of the same length",
+		e.VID, round(e.Waited), ranksText(e.Ranks))
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -243,6 +236,75 @@ func (e *EndedError) rest(named place) string {
 }
 
 func (e *EndedError) Unwrap() error { return e.Err }
+
+// JoinError means that a daemon refused a job or a seat.
+type JoinError struct {
+	Card   string
+	Reason protocol.Reason // NO_JOB, STARTED, TAKEN, LIMIT, STOPPING, FULL
+	Text   string          // what is wrong and the remedy
+}
+
+func (e *JoinError) Error() string     { return e.place().String() + ": " + e.Text }
+func (e *JoinError) place() place      { return place{card: e.Card} }
+func (e *JoinError) rest(place) string { return e.Text }
+
+// NotStartedError means that members were missing when the time to wait for them was over
+// (JobConfig.Wait).
+type NotStartedError struct {
+	Card    string
+	Missing []int // ranks
+	Text    string
+}
+
+func (e *NotStartedError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *NotStartedError) place() place  { return place{card: e.Card} }
+func (e *NotStartedError) rest(place) string {
+	return "the job has not started: " + e.Text + "; check that all members run"
+}
+
+// Timeout reports true: a NotStartedError is a timeout.
+func (e *NotStartedError) Timeout() bool { return true }
+
+// MemberLostError is the cause in the EndedError of a job that lost members: their connections ended,
+// or they left.
+type MemberLostError struct {
+	Card  string
+	Ranks []int
+}
+
+func (e *MemberLostError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *MemberLostError) place() place  { return place{card: e.Card} }
+
+func (e *MemberLostError) rest(place) string {
+	return "the connection of " + ranksText(e.Ranks) + " has ended; check its process"
+}
+
+// CallsDifferError is the cause in the EndedError of a job whose members called for different
+// reductions. Nothing of these calls was summed.
+type CallsDifferError struct {
+	Card  string
+	Ranks []int  // the two that differ
+	Text  string // both calls
+}
+
+func (e *CallsDifferError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *CallsDifferError) place() place  { return place{card: e.Card} }
+func (e *CallsDifferError) rest(place) string {
+	return e.Text + "; all members make the same calls in the same order"
+}
+
+// ResultLostError is the cause in the EndedError of a job that could not continue: some members have a
+// result that others lack, and nobody keeps it.
+type ResultLostError struct {
+	Card string
+	VID  uint32 // the chunk; arrays hold the sums before it
+}
+
+func (e *ResultLostError) Error() string { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *ResultLostError) place() place  { return place{card: e.Card} }
+func (e *ResultLostError) rest(place) string {
+	return fmt.Sprintf("nobody has kept the result of chunk %d, which some members have and others lack", e.VID)
+}
 
 // StoppedError is the error of a call whose own context ended. It wraps the context's error.
 type StoppedError struct {
@@ -425,6 +487,18 @@ func codeDoc(c wire.Code) string {
 		return i.Doc
 	}
 	return "a code that is unknown to this driver"
+}
+
+// ranksText lists ranks as in "rank 2" and "ranks 0, 3".
+func ranksText(ranks []int) string {
+	s := make([]string, len(ranks))
+	for i, r := range ranks {
+		s[i] = strconv.Itoa(r)
+	}
+	if len(s) == 1 {
+		return "rank " + s[0]
+	}
+	return "ranks " + strings.Join(s, ", ")
 }
 
 // round rounds a duration for printing.

@@ -50,7 +50,7 @@ func (j *Job) Exceptions(ctx context.Context) (Exceptions, error) {
 		return e, err
 	}
 	if epoch := j.Epoch(); uint16(state>>stateEpochShift) != epoch {
-		return e, &EndedError{Card: j.card.name, Epoch: epoch, Err: errReplaced, job: j.label()}
+		return e, &EndedError{Card: j.card.name, Epoch: epoch, Err: errReplaced, job: j.name}
 	}
 	return e, nil
 }

@@ -47,7 +47,7 @@ func (j *Job) finishAll(ctx context.Context) error {
 			return err
 		case <-ctx.Done():
 			if err = j.card.awayError(ctx.Err()); err == nil {
-				err = &StoppedError{Card: j.card.name, What: "finish of the job", Err: ctx.Err(), job: j.label()}
+				err = &StoppedError{Card: j.card.name, What: "finish of the job", Err: ctx.Err(), job: j.name}
 			}
 			reason = j.givenUp("close of the job", err)
 		case <-timer.C:
@@ -56,7 +56,7 @@ func (j *Job) finishAll(ctx context.Context) error {
 				timer.Reset(max(wait, shortestWait))
 				continue
 			}
-			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent, job: j.label()}
+			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent, job: j.name}
 			reason = err
 		}
 		if !j.endIf(func() bool { return j.finish.left != 0 }, reason) {
@@ -85,11 +85,16 @@ func (j *Job) startFinish() (ended bool, err error) {
 	case j.finish.left != 0:
 		return false, &InputError{"close of the job", "another call is closing it"}
 	}
-	if j.ranks == j.evicted {
+	if j.seats != nil && !j.seats.begun {
+		j.tellLeft(j.here)
 		j.endLocked(nil)
 		return true, nil
 	}
-	j.finish.begin(j.ranks &^ j.evicted)
+	if j.here&^j.evicted == 0 {
+		j.endLocked(nil)
+		return true, nil
+	}
+	j.finish.begin(j.here &^ j.evicted)
 	return false, nil
 }
 
@@ -97,7 +102,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 func (j *Job) finishSilent() (time.Duration, uint64) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	if j.card.away != nil {
+	if j.waits() {
 		return 0, j.finish.left
 	}
 	return time.Since(j.finish.moved), j.finish.left

@@ -132,6 +132,8 @@ func (f *flow) admit(elements int) (chunks int, err error) {
 		return 0, &InputError{"reduction", "the job's members are in other processes"}
 	case j.ended:
 		return 0, j.endedError()
+	case f.ranks&^j.here != 0:
+		return 0, &InputError{"reduction", fmt.Sprintf("ranks %s are in other processes; each process calls the members that it has", rankList(f.ranks&^j.here))}
 	case j.finish.left != 0:
 		return 0, &InputError{"reduction", "the job is being closed"}
 	case leader.out != nil:
@@ -167,7 +169,8 @@ func (f *flow) add(k *call) {
 	f.chunks += k.chunks
 	f.calls = append(f.calls, k)
 	f.use()
-	if j.history != nil && (j.outage.count > 0 || j.card.away != nil) {
+	f.announce(len(f.calls) - 1)
+	if j.history != nil && (j.outage.count > 0 || j.waits()) {
 		f.joinLate(k, idle)
 	}
 }
@@ -244,6 +247,7 @@ func (f *flow) complete(err error) {
 	if err == nil {
 		for _, m := range f.members {
 			m.next += uint32(k.chunks)
+			m.calls++
 		}
 	}
 	k.complete(err)

@@ -54,7 +54,7 @@ func newLiveCard(t *testing.T) *liveCard {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := newJob(c, cfg, uint8(number), liveEpoch)
+		j := newJob(c, cfg, uint8(number), liveEpoch, 0)
 		c.table[number] = jobEntry{job: j}
 		b.jobs = append(b.jobs, j)
 	}

@@ -1,6 +1,6 @@
 package driver
 
-// Results that only some members of a job with partial sums hold. A late member may be two
+// Results that only some members of a job hold. A late member may be two
 // windows behind the others, whose inputs may be overwritten by then. After an outage it could
 // get these results only from the other members. A job that carries on therefore keeps them
 // until all members have them.
@@ -16,6 +16,8 @@ import (
 type resultHistory struct {
 	results map[uint32]keptResult
 	low     uint32 // all VIDs are at or above low
+	least   uint32 // how many of the last results are kept in any case, for members elsewhere
+	next    uint32 // the VID after the last result
 }
 
 // keptResult is a sum and the ranks in it.
@@ -25,11 +27,17 @@ type keptResult struct {
 }
 
 // newHistory returns the history of a new job.
-func newHistory(cfg JobConfig) *resultHistory {
-	if !cfg.Partial || cfg.CarryOn == 0 {
+func newHistory(cfg JobConfig, shared bool) *resultHistory {
+	h := &resultHistory{results: map[uint32]keptResult{}, low: cfg.FirstVID, next: cfg.FirstVID}
+	switch {
+	case shared && cfg.Partial:
+		h.least = 2 * uint32(cfg.Window)
+	case shared && cfg.CarryOn > 0:
+		h.least = uint32(cfg.Window)
+	case !cfg.Partial || cfg.CarryOn == 0:
 		return nil
 	}
-	return &resultHistory{results: map[uint32]keptResult{}, low: cfg.FirstVID}
+	return h
 }
 
 // keep stores a result at its first arrival.
@@ -38,12 +46,23 @@ func (h *resultHistory) keep(f *frame.Frame) {
 		return
 	}
 	if _, ok := h.results[f.VID]; !ok {
-		h.results[f.VID] = keptResult{slices.Clone(f.Payload), f.Mask}
+		h.put(f.VID, keptResult{slices.Clone(f.Payload), f.Mask})
 	}
 }
 
-// forget drops the results below vid.
+// put stores a result.
+func (h *resultHistory) put(vid uint32, r keptResult) {
+	h.results[vid] = r
+	if int32(vid+1-h.next) > 0 {
+		h.next = vid + 1
+	}
+}
+
+// forget drops the results below vid, but for the last ones that members elsewhere may lack.
 func (h *resultHistory) forget(vid uint32) {
+	if last := h.next - h.least; h.least > 0 && int32(last-vid) < 0 {
+		vid = last
+	}
 	for ; int32(h.low-vid) < 0; h.low++ {
 		delete(h.results, h.low)
 	}
@@ -63,7 +82,7 @@ func (j *Job) firstMissing() (behind, ahead uint32) {
 		first = false
 	}
 	for _, m := range j.members {
-		if m.out == nil {
+		if m.out == nil && j.here>>m.rank&1 != 0 {
 			note(m.next + uint32(j.heldBy(m)))
 		}
 	}

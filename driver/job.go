@@ -20,6 +20,22 @@ type JobConfig struct {
 	Window   int    // chunks in flight, a power of two; default: Info.Window/Info.Jobs
 	FirstVID uint32 // number of the first chunk; only tests of its wrap-around need it
 
+	// Here lists the ranks of the members in this process, on a shared card (`tributary serve`).
+	// Other processes take the other ranks (Join, Job.Ticket). nil means all. Configure does not
+	// wait for members elsewhere; their calls and those of the members here do.
+	Here []int
+	// Wait is how long members elsewhere may take to join, before the job fails. 0 means the
+	// daemon's default.
+	Wait time.Duration
+	// Queue makes a job wait until the shared card has room for it. Otherwise Configure returns a
+	// FullError.
+	Queue bool
+	// OnWaiting runs when what the start of a job waits for has changed: the ranks that are missing,
+	// and the job's place among those that wait for room, from 1; 0 means that it has room.
+	OnWaiting func(missing []int, place int)
+	// OnLost runs when members elsewhere have gone and the job goes on without them (Partial).
+	OnLost func(ranks []int)
+
 	// CarryOn is how long the job waits for its card when the card has gone away. With 0 the
 	// job ends at once with a DiedError.
 	//
@@ -96,10 +112,13 @@ type Outage struct {
 type Job struct {
 	card    *Card
 	cfg     JobConfig
-	number  uint8
+	name    string // after the card's in messages; empty on a card that holds one job
+	number  uint8  // constant, unless the card is shared
 	epoch   uint16 // guarded by card.mu
 	ranks   uint64 // bit r for every rank r
+	here    uint64 // the ranks in this process
 	members []*Member
+	seats   *seats // on a shared card; else nil
 	whole   *flow  // of Reduce
 	relay   *Relay // to the members; nil when they are in this process
 
@@ -115,6 +134,7 @@ type Job struct {
 	outage   outage
 	evicted  uint64 // ranks that have left the job
 	history  *resultHistory
+	stopped  bool // no epoch is under way: sends nothing, takes nothing
 	ended    bool
 	err      error // why the job ended; nil when it was finished
 }
@@ -145,6 +165,9 @@ func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job
 	}
 	if cfg.CarryOn > 0 && c.reopen == nil {
 		return nil, &InputError{"carry on", "card " + c.name + " was opened on the caller's stream, which the driver cannot open again; open the card by its name"}
+	}
+	if c.shared {
+		return c.configureShared(ctx, cfg)
 	}
 	if err := c.takeTurn(ctx, c.configuring, "set-up of a job"); err != nil {
 		return nil, err
@@ -180,7 +203,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *R
 	if err != nil {
 		return nil, err
 	}
-	j := newJob(c, cfg, number, epoch)
+	j := newJob(c, cfg, number, epoch, c.shortestTrip())
 	if relay != nil {
 		j.relay, relay.job = relay, j
 	}
@@ -256,10 +279,15 @@ func (i Info) Complete(cfg JobConfig) (JobConfig, error) {
 	return cfg, nil
 }
 
-func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
+// newJob returns a job whose results take trip or longer.
+func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Duration) *Job {
 	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
-	j.history = newHistory(cfg)
+	j.history = newHistory(cfg, c.shared)
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
+	j.here = j.ranks
+	if c.info.Jobs > 1 {
+		j.name = fmt.Sprintf(", job %d", number)
+	}
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {
 		m := &Member{job: j, rank: r, next: cfg.FirstVID}
@@ -269,7 +297,7 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16) *Job {
 	j.whole = newFlow(j, j.members)
 	j.finish.done = make(chan error, 1)
 	j.flows = make([]*flow, 0, cfg.Workers)
-	j.timing = newTiming(c.shortestTrip())
+	j.timing = newTiming(trip)
 	return j
 }
 
@@ -281,16 +309,11 @@ func (j *Job) Config() JobConfig {
 }
 
 // Number returns the job's number on the card, from 0. After the job has ended, another job may
-// have this number.
-func (j *Job) Number() int { return int(j.number) }
-
-// label returns the job's name in messages, after the name of the card. It is empty on a card
-// that holds one job.
-func (j *Job) label() string {
-	if j.card.info.Jobs == 1 {
-		return ""
-	}
-	return fmt.Sprintf(", job %d", j.number)
+// have this number. On a shared card the number may change when the job continues after an outage.
+func (j *Job) Number() int {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	return int(j.number)
 }
 
 // Epoch returns the epoch, which distinguishes this job from those before and after it. It
@@ -331,6 +354,9 @@ var errAborted = errors.New("the job was aborted")
 // abortOnCard makes the card drop the job, which has ended on this host, unless the card has
 // dropped it already.
 func (j *Job) abortOnCard(ctx context.Context) error {
+	if j.seats != nil {
+		return nil // the daemon does that
+	}
 	name, lingers := j.card.lingering(j.number)
 	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.isAway() {
 		return nil
@@ -387,7 +413,11 @@ func (j *Job) endLocked(err error) bool {
 // has ended too.
 func (j *Job) leave(lingers bool) {
 	c := j.card
-	c.table[j.number] = jobEntry{lingers: lingers && c.link.err == nil, epoch: j.epoch}
+	if j.seats != nil {
+		j.leaveSeats(j.err != nil)
+	} else {
+		c.table[j.number] = jobEntry{lingers: lingers && c.link.err == nil, epoch: j.epoch}
+	}
 	if j.outage.patience != nil {
 		j.outage.patience.Stop()
 	}
@@ -396,20 +426,21 @@ func (j *Job) leave(lingers bool) {
 	}
 }
 
-// endedError returns the error of calls to an ended job. DiedError and ErrClosed need no
-// wrapper.
+// endedError returns the error of calls to an ended job. DiedError, NotStartedError and ErrClosed
+// need no wrapper.
 func (j *Job) endedError() error {
 	var died *DiedError
-	if errors.As(j.err, &died) || errors.Is(j.err, ErrClosed) {
+	var never *NotStartedError
+	if errors.As(j.err, &died) || errors.As(j.err, &never) || errors.Is(j.err, ErrClosed) {
 		return j.err
 	}
-	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.label()}
+	return &EndedError{Card: j.card.name, Epoch: j.epoch, Err: j.err, job: j.name}
 }
 
 // givenUp returns the cause that ends the job when a call gives up with err because its context
 // ended.
 func (j *Job) givenUp(call string, err error) error {
-	return &GivenUpError{Card: j.card.name, Call: call, Err: err, job: j.label()}
+	return &GivenUpError{Card: j.card.name, Call: call, Err: err, job: j.name}
 }
 
 // endIf ends the job because of err if under still holds, and makes the card drop it. It

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math/bits"
+	"slices"
 
 	"tributary/driver/wire"
 )
@@ -19,13 +20,27 @@ type jobEntry struct {
 	epoch   uint16 // of the lingering job
 }
 
-// jobs yields the running jobs in the order of their numbers. The caller holds mu.
+// jobs yields the running jobs in the order of their numbers; of a shared card, all jobs with a seat
+// here. The caller holds mu.
 func (c *Card) jobs() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
+		if c.shared {
+			c.seatedJobs(yield)
+			return
+		}
 		for i := range c.table {
 			if j := c.table[i].job; j != nil && !yield(j) {
 				return
 			}
+		}
+	}
+}
+
+// seatedJobs yields the jobs of a shared card. They may end meanwhile.
+func (c *Card) seatedJobs(yield func(*Job) bool) {
+	for _, j := range slices.Clone(c.seated) {
+		if !yield(j) {
+			return
 		}
 	}
 }

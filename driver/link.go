@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tributary/driver/daemon/protocol"
 	"tributary/driver/frame"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
@@ -19,6 +20,7 @@ import (
 type link struct {
 	conn     transport.Conn
 	expected expecter       // nil when any configuration hash is accepted
+	session  session        // nil when this program owns the card
 	over     chan struct{}  // closed when err is set
 	running  sync.WaitGroup // the reader and the writer
 	ending   sync.Once
@@ -34,6 +36,7 @@ type link struct {
 func (c *Card) attach(conn transport.Conn) *link {
 	l := &link{conn: conn, over: make(chan struct{})}
 	l.expected, _ = conn.(expecter)
+	l.session, _ = conn.(session)
 	if c.record != nil {
 		l.conn = c.record(conn)
 	}
@@ -50,6 +53,9 @@ func (c *Card) attach(conn transport.Conn) *link {
 	l.running.Add(2)
 	go c.read(l)
 	go c.write(l)
+	if l.session != nil {
+		l.session.Listen(func(m *protocol.ToClient) { c.hear(l, m) })
+	}
 	return l
 }
 
@@ -197,8 +203,8 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) *Relay {
 		return nil
 	}
 	j := c.table[f.Job].job
-	if j == nil || f.Epoch != j.epoch {
-		return nil // of a job that has ended
+	if j == nil || f.Epoch != j.epoch || j.stopped {
+		return nil // of a job or an epoch that has ended
 	}
 	if j.relay != nil {
 		j.heardOf()
@@ -275,6 +281,9 @@ func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 		return buf, wait
 	}
 	for j := range c.jobs() {
+		if j.stopped {
+			continue
+		}
 		var w time.Duration
 		buf, w = j.appendControl(buf, now)
 		wait = min(wait, w)
@@ -294,7 +303,7 @@ func (c *Card) appendTurn(buf []byte, now time.Time) []byte {
 	for n := range c.table {
 		number := (c.turn + n) % len(c.table)
 		j := c.table[number].job
-		if j == nil {
+		if j == nil || j.stopped {
 			continue
 		}
 		size := len(buf)

@@ -1,5 +1,11 @@
 package driver
 
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
 // Member is one worker's view of a job.
 type Member struct {
 	job  *Job
@@ -8,9 +14,25 @@ type Member struct {
 
 	// Guarded by Card.mu.
 	next  uint32 // VID of the first chunk after the member's complete calls
+	calls uint64 // complete calls
 	flow  *flow  // that uses the member's arrays; nil between calls
 	stats MemberStats
 	out   *EvictedError // why the member has left the job; nil while it takes part
+
+	closes *Card // that Join has opened for this member; else nil
+}
+
+// Job returns the member's job.
+func (m *Member) Job() *Job { return m.job }
+
+// Close finishes the part of a member that Join has returned, as Job.Close does, and ends its session
+// with the daemon. Without such a confirmation, the other members get a MemberLostError. The members
+// of Configure have no session of their own: Job.Close finishes them.
+func (m *Member) Close(ctx context.Context) error {
+	if m.closes == nil {
+		return &InputError{fmt.Sprintf("close of rank %d", m.rank), "it has no session of its own; close its job"}
+	}
+	return errors.Join(m.job.Close(ctx), m.closes.Close())
 }
 
 // Rank returns the member's rank in the job.

@@ -23,6 +23,8 @@ type options struct {
 	needs   transport.Needs
 	random  io.Reader
 	reads   bool
+
+	expected JobConfig // of a job to join
 }
 
 func newOptions(opts []Option) options {
@@ -70,6 +72,12 @@ func WithRandom(r io.Reader) Option {
 // Close. Use Card.ServeReads to share such a card with other programs.
 func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
+}
+
+// WithJob sets the parameters that a member expects of the job that it joins (Join). Fields of 0 are
+// not compared.
+func WithJob(cfg JobConfig) Option {
+	return func(o *options) { o.expected = cfg }
 }
 
 // ReduceOption changes one call of Reduce, AllReduce or Start.

@@ -100,7 +100,7 @@ func (p *Pending) Wait(ctx context.Context) error {
 		return p.err
 	case <-ctx.Done():
 		j := p.call.flow.job
-		return &StoppedError{Card: j.card.name, What: "wait for a reduction", Err: ctx.Err(), job: j.label()}
+		return &StoppedError{Card: j.card.name, What: "wait for a reduction", Err: ctx.Err(), job: j.name}
 	}
 }
 

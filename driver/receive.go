@@ -19,7 +19,7 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 		partial && (!j.cfg.Partial || f.Mask == 0 || f.Mask&^j.ranks != 0) {
 		return // not a sum of this job's members
 	}
-	idle := f.Receivers & j.ranks
+	idle := f.Receivers & j.here
 	if idle == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		if j.finish.left != 0 && (m.out != nil || int32(h.VID-m.next) < 0) {
 			return // a refusal of a late copy, after all members have finished
 		}
-		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code, job: j.label()})
+		j.endLocked(&RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code, job: j.name})
 	}
 }
 

@@ -48,7 +48,7 @@ func refuse(reason protocol.Reason, format string, args ...any) *refusal {
 
 // create makes a job for the members that will join it.
 func (c *card) create(p *protocol.Create) (*job, *refusal) {
-	cfg, err := c.driver.Info().Complete(configOf(p.Parameters))
+	cfg, err := c.driver.Info().Complete(driver.ConfigOf(p.Parameters))
 	if err != nil {
 		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
 	}
@@ -67,7 +67,7 @@ func (c *card) create(p *protocol.Create) (*job, *refusal) {
 	}
 	if !c.hasRoom() {
 		if !p.Queue {
-			return nil, refuse(protocol.Reason_FULL, "card %s holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.name, c.driver.Info().Jobs)
+			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
 		c.queue = append(c.queue, j)
 	}
@@ -119,7 +119,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	j := c.jobs[p.Nonce]
 	switch {
 	case j == nil:
-		return nil, nil, refuse(protocol.Reason_NO_JOB, "card %s has no job %016x; it has ended, or the ticket is of another daemon", c.name, p.Nonce)
+		return nil, nil, refuse(protocol.Reason_NO_JOB, "the daemon has no job %016x on this card; it has ended, or the ticket is of another daemon", p.Nonce)
 	case j.state != gathering:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started", p.Nonce)
 	}

@@ -130,7 +130,7 @@ func (j *job) begin(first uint32) {
 	for _, s := range j.sessions(everyone) {
 		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Begin{Begin: &protocol.Begin{
 			Nonce: j.nonce, Ranks: j.ranksOf(s), Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: first,
-			Parameters: protocolOf(j.parameters),
+			Parameters: j.parameters.Parameters(),
 		}}})
 	}
 }

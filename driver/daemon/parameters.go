@@ -9,40 +9,12 @@ import (
 	"tributary/driver/daemon/protocol"
 )
 
-// configOf returns the parameters of a job that a client asks for.
-func configOf(p *protocol.Parameters) driver.JobConfig {
-	cfg := driver.JobConfig{
-		Workers: int(p.GetWorkers()), Chunk: int(p.GetChunk()), Window: int(p.GetWindow()), FirstVID: p.GetFirstVid(),
-		Deadline: time.Duration(p.GetDeadlineNs()), DeadlineCycles: p.GetDeadlineCycles(), Partial: p.GetPartial(),
-		CarryOn: time.Duration(p.GetCarryOnNs()),
-	}
-	for _, port := range p.GetPorts() {
-		cfg.Ports = append(cfg.Ports, int(port))
-	}
-	return cfg
-}
-
-// protocolOf is the inverse of configOf.
-func protocolOf(cfg driver.JobConfig) *protocol.Parameters {
-	p := &protocol.Parameters{
-		Workers: pointer(uint32(cfg.Workers)), Chunk: pointer(uint32(cfg.Chunk)), Window: pointer(uint32(cfg.Window)),
-		FirstVid: &cfg.FirstVID, DeadlineNs: pointer(uint64(cfg.Deadline)), DeadlineCycles: &cfg.DeadlineCycles,
-		Partial: &cfg.Partial, CarryOnNs: pointer(uint64(cfg.CarryOn)),
-	}
-	for _, port := range cfg.Ports {
-		p.Ports = append(p.Ports, uint32(port))
-	}
-	return p
-}
-
-func pointer[T any](v T) *T { return &v }
-
 // differing refuses a member that expects other parameters than the job has. It names the first.
 func differing(want *protocol.Parameters, cfg driver.JobConfig) *refusal {
 	if want == nil {
 		return nil
 	}
-	has := protocolOf(cfg)
+	has := cfg.Parameters()
 	for _, f := range []struct {
 		name      string
 		given     bool

@@ -150,7 +150,7 @@ func (s *session) join(p *protocol.Join) {
 	defer s.card.mu.Unlock()
 	rank := uint32(seat.rank)
 	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: &protocol.Waiting{
-		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request}}})
+		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request, Parameters: j.parameters.Parameters()}}})
 	j.startIfComplete()
 }
 

@@ -1256,6 +1256,7 @@ type Begin struct {
 	Epoch         uint32                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	FirstVid      uint32                 `protobuf:"varint,5,opt,name=first_vid,json=firstVid,proto3" json:"first_vid,omitempty"`
 	Parameters    *Parameters            `protobuf:"bytes,6,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	Calls         uint64                 `protobuf:"varint,7,opt,name=calls,proto3" json:"calls,omitempty"` // of the job before first_vid, for a seat that has just been taken
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1330,6 +1331,13 @@ func (x *Begin) GetParameters() *Parameters {
 		return x.Parameters
 	}
 	return nil
+}
+
+func (x *Begin) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
 }
 
 // Call announces a reduction of a seat.
@@ -1906,11 +1914,11 @@ func (x *Held) GetRank() uint32 {
 	return 0
 }
 
-// Pause asks seats to send no data of calls after this one.
+// Pause asks seats to send no data from a chunk on, until the next epoch begins.
 type Pause struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Vid           uint32                 `protobuf:"varint,2,opt,name=vid,proto3" json:"vid,omitempty"` // the first one of a call
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1952,9 +1960,9 @@ func (x *Pause) GetNonce() uint64 {
 	return 0
 }
 
-func (x *Pause) GetSequence() uint64 {
+func (x *Pause) GetVid() uint32 {
 	if x != nil {
-		return x.Sequence
+		return x.Vid
 	}
 	return 0
 }
@@ -2300,7 +2308,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x06 \x01(\v2\x18.tributary.v1.ParametersR\n" +
 	"parametersB\a\n" +
-	"\x05_rank\"\xb8\x01\n" +
+	"\x05_rank\"\xce\x01\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x16\n" +
@@ -2309,7 +2317,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\tfirst_vid\x18\x05 \x01(\rR\bfirstVid\x128\n" +
 	"\n" +
 	"parameters\x18\x06 \x01(\v2\x18.tributary.v1.ParametersR\n" +
-	"parameters\"\xd4\x01\n" +
+	"parameters\x12\x14\n" +
+	"\x05calls\x18\a \x01(\x04R\x05calls\"\xd4\x01\n" +
 	"\x04Call\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x1a\n" +
@@ -2352,10 +2361,10 @@ const file_tributary_proto_rawDesc = "" +
 	"\x04done\x18\x06 \x01(\bR\x04done\"0\n" +
 	"\x04Held\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
-	"\x04rank\x18\x02 \x01(\rR\x04rank\"9\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"/\n" +
 	"\x05Pause\x12\x14\n" +
-	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\"1\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
+	"\x03vid\x18\x02 \x01(\rR\x03vid\"1\n" +
 	"\x05Leave\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\"\x1d\n" +

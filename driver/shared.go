@@ -1,0 +1,301 @@
+package driver
+
+// Cards that a daemon shares among processes (scheme serve). The daemon owns the card and sets up its
+// jobs; daemon/SPEC.md defines what this process and the daemon send each other. This file has what a
+// Card asks of the daemon and hears from it. seats.go has the jobs.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/transport"
+)
+
+// session is a transport.Conn to a card that several processes use: transport/serve has one.
+type session interface {
+	transport.Conn
+	// Listen calls f with the daemon's messages, one after another.
+	Listen(f func(*protocol.ToClient))
+	// Tell queues a message to the daemon. It does not wait.
+	Tell(m *protocol.ToDaemon)
+	// Name returns the name under which other processes open the card.
+	Name() string
+}
+
+// AnyRank is the rank of a member that takes any free one.
+const AnyRank = -1
+
+// Join takes a seat in the job of a ticket, which Job.Ticket has returned in this process or another
+// one. rank is the member's rank, or AnyRank. The member has a session of its own with the daemon;
+// Member.Close ends it. With WithJob, Join compares the job's parameters with those that this member
+// expects.
+//
+// Join returns when the seat is taken. The member's calls wait until all seats are.
+//
+// Errors: those of Open; InputError for a ticket that cannot be read, or with the parameter that
+// differs; JoinError.
+func Join(ctx context.Context, ticket string, rank int, opts ...Option) (*Member, error) {
+	name, number, ok := strings.Cut(ticket, ticketMark)
+	nonce, err := strconv.ParseUint(number, 16, 64)
+	if !ok || err != nil {
+		return nil, &InputError{"ticket", fmt.Sprintf("%q is not one; Job.Ticket returns them, as in serve:unix:/run/tributary.sock#card%s0123456789abcdef", ticket, ticketMark)}
+	}
+	c, err := Open(ctx, name, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if !c.shared {
+		c.Close()
+		return nil, &InputError{"ticket", fmt.Sprintf("card %s is not shared; tickets are for cards of `tributary serve`", name)}
+	}
+	expected := c.opts.expected.expectation()
+	m, err := c.join(ctx, nonce, rank, expected, nil)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	m.closes = c
+	return m, nil
+}
+
+// ticketMark is between a card's name and a job's nonce in a ticket.
+const ticketMark = "?job="
+
+// Ticket returns a text with which other processes join the job (Join). It is empty if the card is not
+// shared: all members are then in this process.
+func (j *Job) Ticket() string {
+	if j.seats == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s%s%016x", j.card.currentLink().session.Name(), ticketMark, j.seats.nonce)
+}
+
+// request is a request without an answer; guarded by Card.mu.
+type request struct {
+	link   *link
+	taken  func(*protocol.Waiting) // runs when a Join is granted, before the next message is read
+	answer chan *protocol.ToClient // capacity 1
+}
+
+// ask sends a request to the daemon and returns its answer. what names it in errors.
+func (c *Card) ask(ctx context.Context, l *link, what string, taken func(*protocol.Waiting), message func(number uint64) *protocol.ToDaemon) (*protocol.ToClient, error) {
+	r := &request{link: l, taken: taken, answer: make(chan *protocol.ToClient, 1)}
+	c.mu.Lock()
+	c.requested++
+	number := c.requested
+	c.requests[number] = r
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.requests, number)
+	}()
+	l.session.Tell(message(number))
+	timer := time.NewTimer(c.opts.timeout)
+	defer timer.Stop()
+	select {
+	case m := <-r.answer:
+		if refused := m.GetRefused(); refused != nil {
+			return nil, c.refusal(refused)
+		}
+		return m, nil
+	case <-ctx.Done():
+		return nil, c.stopped(ctx, what)
+	case <-l.over:
+		return nil, c.whyOver(l)
+	case <-timer.C:
+		return nil, &TimeoutError{Card: c.name, What: what, Waited: c.opts.timeout}
+	}
+}
+
+// refusal returns the error for a refused request.
+func (c *Card) refusal(r *protocol.Refused) error {
+	if r.Reason == protocol.Reason_PARAMETERS {
+		if r.Field == "" {
+			return &InputError{"job", r.Text}
+		}
+		return &InputError{r.Field, strings.TrimPrefix(r.Text, r.Field+": ")}
+	}
+	return &JoinError{Card: c.name, Reason: r.Reason, Text: r.Text}
+}
+
+// configureShared is Configure on a card that a daemon shares.
+func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error) {
+	here, err := cfg.seats()
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.present(ctx, "set-up of a job")
+	if err != nil {
+		return nil, err
+	}
+	created, err := c.ask(ctx, l, "set-up of a job", nil, func(number uint64) *protocol.ToDaemon {
+		return &protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{
+			Request: number, Parameters: cfg.Parameters(), WaitNs: uint64(cfg.Wait), Queue: cfg.Queue}}}
+	})
+	if refused := (*JoinError)(nil); errors.As(err, &refused) && refused.Reason == protocol.Reason_FULL {
+		return nil, c.fullError(ctx, l, cfg.Window, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var j *Job
+	for _, rank := range here {
+		m, err := c.join(ctx, created.GetCreated().GetNonce(), rank, nil, &cfg)
+		if err != nil && j != nil {
+			_ = j.Abort(context.WithoutCancel(ctx))
+		}
+		if err != nil {
+			return nil, err
+		}
+		j = m.job
+	}
+	if len(here) < cfg.Workers {
+		return j, nil
+	}
+	if err := j.AwaitMembers(ctx); err != nil {
+		_ = j.Abort(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return j, nil
+}
+
+// seats returns the ranks that this process takes.
+func (cfg *JobConfig) seats() ([]int, error) {
+	if cfg.Here == nil {
+		all := make([]int, cfg.Workers)
+		for rank := range all {
+			all[rank] = rank
+		}
+		return all, nil
+	}
+	if len(cfg.Here) == 0 {
+		return nil, &InputError{"ranks here", "there are none; a process takes at least one seat of the job that it makes"}
+	}
+	for i, rank := range cfg.Here {
+		if rank < 0 || rank >= cfg.Workers || slices.Contains(cfg.Here[:i], rank) {
+			return nil, &InputError{"ranks here", fmt.Sprintf("%v; list ranks from 0 to %d, each once", cfg.Here, cfg.Workers-1)}
+		}
+	}
+	return cfg.Here, nil
+}
+
+// join takes a seat of a job. cfg has the callbacks of a job that this process made; nil for others.
+func (c *Card) join(ctx context.Context, nonce uint64, rank int, expected *protocol.Parameters, cfg *JobConfig) (*Member, error) {
+	l, err := c.present(ctx, "join of a job")
+	if err != nil {
+		return nil, err
+	}
+	var m *Member
+	_, err = c.ask(ctx, l, "join of a job", func(w *protocol.Waiting) { m = c.sit(nonce, w, cfg) }, func(number uint64) *protocol.ToDaemon {
+		p := &protocol.Join{Request: number, Nonce: nonce, Parameters: expected}
+		if rank != AnyRank {
+			p.Rank = new(uint32(min(max(rank, 0), math.MaxUint32)))
+		}
+		return &protocol.ToDaemon{Message: &protocol.ToDaemon_Join{Join: p}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, &failure{at: place{card: c.name}, what: "the daemon's answer to a join has no seat"}
+	}
+	return m, nil
+}
+
+// hear handles a message of the daemon, in the goroutine that reads them.
+func (c *Card) hear(l *link, m *protocol.ToClient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l.err != nil {
+		return
+	}
+	switch m := m.Message.(type) {
+	case *protocol.ToClient_Refused:
+		c.answered(m.Refused.Request, l, &protocol.ToClient{Message: m})
+	case *protocol.ToClient_Created:
+		c.answered(m.Created.Request, l, &protocol.ToClient{Message: m})
+	case *protocol.ToClient_Waiting:
+		c.hearWaiting(l, m.Waiting)
+	case *protocol.ToClient_Begin:
+		c.forJob(m.Begin.Nonce, func(j *Job) { j.beginEpoch(m.Begin) })
+	case *protocol.ToClient_Stop:
+		c.forJob(m.Stop.Nonce, func(j *Job) { j.stopEpoch(m.Stop) })
+	case *protocol.ToClient_Fetch:
+		c.forJob(m.Fetch.Nonce, func(j *Job) { j.fetch(m.Fetch) })
+	case *protocol.ToClient_Hand:
+		c.forJob(m.Hand.Nonce, func(j *Job) { j.takeHanded(m.Hand) })
+	case *protocol.ToClient_Lost:
+		c.forJob(m.Lost.Nonce, func(j *Job) { j.noteLost(m.Lost) })
+	case *protocol.ToClient_Ended:
+		c.forJob(m.Ended.Nonce, func(j *Job) { j.endedByDaemon(m.Ended) })
+	}
+}
+
+// answered gives a request its answer.
+func (c *Card) answered(number uint64, l *link, m *protocol.ToClient) {
+	r := c.requests[number]
+	if r == nil || r.link != l {
+		return
+	}
+	delete(c.requests, number)
+	if r.taken != nil && m.GetWaiting() != nil {
+		r.taken(m.GetWaiting())
+	}
+	r.answer <- m
+}
+
+func (c *Card) hearWaiting(l *link, w *protocol.Waiting) {
+	if w.Request != 0 {
+		c.answered(w.Request, l, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: w}})
+	}
+	if j := c.seatedJob(w.Nonce); j != nil && j.cfg.OnWaiting != nil {
+		c.unlocked(func() { j.cfg.OnWaiting(ints(w.Missing), int(w.Place)) })
+	}
+}
+
+// forJob handles a message about a job, unless the job has ended here.
+func (c *Card) forJob(nonce uint64, handle func(*Job)) {
+	if j := c.seatedJob(nonce); j != nil {
+		handle(j)
+	}
+}
+
+// rejoin takes the seats anew over the current link, after the daemon has died.
+func (c *Card) rejoin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range c.seated {
+		for _, rank := range bitSlice(j.here) {
+			m := j.members[rank]
+			j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
+				Join:   &protocol.Join{Nonce: j.seats.nonce, Rank: new(uint32(rank)), Parameters: j.cfg.Parameters()},
+				Report: j.report(rank), Epoch: uint32(j.epoch), Calls: m.calls, NextVid: m.next,
+			}}})
+		}
+	}
+}
+
+// seatedJob returns the job of a nonce, or nil. The caller holds mu.
+func (c *Card) seatedJob(nonce uint64) *Job {
+	for _, j := range c.seated {
+		if j.seats.nonce == nonce {
+			return j
+		}
+	}
+	return nil
+}
+
+// unlocked runs a callback of the program without the mutex.
+func (c *Card) unlocked(f func()) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	f()
+}
