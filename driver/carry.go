@@ -393,6 +393,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 // resume continues the job in another epoch. The caller holds Card.mu.
 func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
+	j.stopped = false
 	j.timing = newTiming(j.card.accesses.trip)
 	for _, f := range j.flows {
 		f.moved = now

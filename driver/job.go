@@ -134,7 +134,8 @@ type Job struct {
 	outage   outage
 	evicted  uint64 // ranks that have left the job
 	history  *resultHistory
-	stopped  bool // no epoch is under way: sends nothing, takes nothing
+	stopped  bool    // no epoch is under way: sends nothing, takes nothing
+	pause    *uint32 // sends no data from this VID on; nil: sends all
 	ended    bool
 	err      error // why the job ended; nil when it was finished
 }
@@ -202,6 +203,9 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *R
 	epoch, err := c.nextEpoch(ctx, l, number)
 	if err != nil {
 		return nil, err
+	}
+	if relay != nil {
+		epoch = relay.laterThan(epoch)
 	}
 	j := newJob(c, cfg, number, epoch, c.shortestTrip())
 	if relay != nil {
@@ -414,7 +418,7 @@ func (j *Job) endLocked(err error) bool {
 func (j *Job) leave(lingers bool) {
 	c := j.card
 	if j.seats != nil {
-		j.leaveSeats(j.err != nil)
+		j.leaveSeats()
 	} else {
 		c.table[j.number] = jobEntry{lingers: lingers && c.link.err == nil, epoch: j.epoch}
 	}

@@ -6,9 +6,11 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"tributary/driver/frame"
+	"tributary/driver/wire"
 )
 
 // Remote reaches the members of a Relay. It must not call methods of the Relay or the Card from
@@ -34,6 +36,7 @@ type Remote interface {
 type Relay struct {
 	job    *Job
 	remote Remote
+	seen   []uint16 // epochs
 
 	// Guarded by Card.mu.
 	queue []*relayed
@@ -46,14 +49,20 @@ type relayed struct {
 	taken  chan bool // capacity 1: whether the link has taken them
 }
 
+// RelayConfig are the parameters of a job whose members are in other processes.
+type RelayConfig struct {
+	JobConfig
+	Seen []uint16 // epochs that members have seen: that of the job is later
+}
+
 // ConfigureRelay is Configure for a job whose members are in other processes, which remote reaches.
 // OnOverdue is not called: the members get the card's notices.
-func (c *Card) ConfigureRelay(ctx context.Context, cfg JobConfig, remote Remote) (*Relay, error) {
+func (c *Card) ConfigureRelay(ctx context.Context, cfg RelayConfig, remote Remote) (*Relay, error) {
 	if c.arrays != nil {
 		return nil, &InputError{"relay", "card " + c.name + " takes arrays, not frames"}
 	}
-	r := &Relay{remote: remote, first: cfg.FirstVID}
-	job, err := c.configure(ctx, cfg, r)
+	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen}
+	job, err := c.configure(ctx, cfg.JobConfig, r)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +80,7 @@ func (r *Relay) Send(frames []byte) bool {
 	c := r.job.card
 	s := &relayed{frames: frames, taken: make(chan bool, 1)}
 	c.mu.Lock()
-	if r.job.ended || c.away != nil || c.link.err != nil {
+	if r.job.ended || r.job.stopped || c.away != nil || c.link.err != nil {
 		c.mu.Unlock()
 		return false
 	}
@@ -79,6 +88,66 @@ func (r *Relay) Send(frames []byte) bool {
 	c.mu.Unlock()
 	c.kick()
 	return <-s.taken
+}
+
+// Renew ends the epoch of that number and begins the next one, from chunk first on. It returns the
+// epoch that has begun. With a DiedError the card has gone, or has come back in another epoch
+// meanwhile: Remote hears of that.
+func (r *Relay) Renew(ctx context.Context, epoch uint16, first uint32) (uint16, error) {
+	j, c := r.job, r.job.card
+	if err := c.takeTurn(ctx, c.configuring, "next epoch of a job"); err != nil {
+		return 0, err
+	}
+	defer func() { <-c.configuring }()
+	l, err := r.rest(epoch)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.writeOn(ctx, l, wire.RegJobAbort, jobName(j.number, epoch)); err != nil && !isGone(err) {
+		return 0, err
+	}
+	next, err := j.setUp(ctx, l, epoch+1, first)
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if j.ended {
+		return 0, j.endedError()
+	}
+	if l.err != nil {
+		return 0, &DiedError{Card: c.name, Err: l.err}
+	}
+	j.epoch, j.stopped, r.first = next, false, first
+	return next, nil
+}
+
+// rest stops the job in an epoch that is to end, and returns the link.
+func (r *Relay) rest(epoch uint16) (*link, error) {
+	j, c := r.job, r.job.card
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case j.ended:
+		return nil, j.endedError()
+	case c.away != nil:
+		return nil, c.away.cause
+	case j.epoch != epoch:
+		return nil, &DiedError{Card: c.name, Err: fmt.Errorf("it has gone and come back in epoch %d", j.epoch)}
+	}
+	j.stopped = true
+	r.drop()
+	return c.link, nil
+}
+
+// laterThan returns an epoch after all that members have seen, from epoch on.
+func (r *Relay) laterThan(epoch uint16) uint16 {
+	for _, seen := range r.seen {
+		if int16(seen-epoch) >= 0 {
+			epoch = seen + 1
+		}
+	}
+	return epoch
 }
 
 // Finish ends the job on this host: the card has confirmed that all members have finished.

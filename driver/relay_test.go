@@ -143,7 +143,7 @@ func (e *elsewhere) wake() {
 func relayed(t testing.TB, card *driver.Card, cfg driver.JobConfig, inputs [][]float32) *elsewhere {
 	t.Helper()
 	e := newElsewhere(t, inputs)
-	relay, err := card.ConfigureRelay(testContext(t), cfg, e)
+	relay, err := card.ConfigureRelay(testContext(t), driver.RelayConfig{JobConfig: cfg}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestRelayEnds(t *testing.T) {
 		t.Run(name, bubble(func(t *testing.T) {
 			card := openSmall(t)
 			e := newElsewhere(t, arrays(1, 2, 10))
-			relay, err := card.ConfigureRelay(testContext(t), driver.JobConfig{Workers: 2}, e)
+			relay, err := card.ConfigureRelay(testContext(t), driver.RelayConfig{JobConfig: driver.JobConfig{Workers: 2}}, e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestRelayEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			card := openName(t, restarting(t, 3, 1, false, faults.Rates{}))
 			e := newElsewhere(t, arrays(1, 4, 3000))
-			relay, err := card.ConfigureRelay(testContext(t), driver.JobConfig{CarryOn: 10 * time.Second}, unstoppable{e})
+			relay, err := card.ConfigureRelay(testContext(t), driver.RelayConfig{JobConfig: driver.JobConfig{CarryOn: 10 * time.Second}}, unstoppable{e})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,28 +93,52 @@ func (j *Job) beginEpoch(b *protocol.Begin) {
 			defer c.unlocked(func() { j.cfg.OnOutage(o) })
 		}
 	} else {
-		j.epoch = uint16(b.Epoch)
+		j.beginAt(b)
 		for _, f := range j.flows {
 			f.moved = now
 		}
 		j.seats.noteStarted()
 	}
-	j.stopped = false
+	j.stopped, j.pause = false, nil
 	if !j.seats.announces {
-		j.seats.announces = true
-		for _, f := range j.flows {
-			for i := range f.calls {
-				f.announce(i)
-			}
-		}
+		j.announceAll()
 	}
 	c.kick()
+}
+
+// beginAt lets the members begin with the chunk where the job stands: the first one, unless they return
+// to it.
+func (j *Job) beginAt(b *protocol.Begin) {
+	j.epoch = uint16(b.Epoch)
+	for _, m := range j.members {
+		m.next, m.calls = b.FirstVid, b.Calls
+	}
+	for _, f := range j.flows {
+		f.first = b.FirstVid
+		for _, k := range f.calls {
+			k.vid = f.vid(k.from)
+		}
+	}
+	if j.history != nil {
+		j.history.low, j.history.next = b.FirstVid, b.FirstVid
+	}
 }
 
 // shape returns the parameters that all members share.
 func (cfg JobConfig) shape() JobConfig {
 	return JobConfig{Workers: cfg.Workers, Ports: cfg.Ports, Chunk: cfg.Chunk, Window: cfg.Window, FirstVID: cfg.FirstVID,
 		CarryOn: cfg.CarryOn, Deadline: cfg.Deadline, DeadlineCycles: cfg.DeadlineCycles, Partial: cfg.Partial}
+}
+
+// announceAll announces the calls in progress to a daemon that knows none of them, and from then on
+// each new one.
+func (j *Job) announceAll() {
+	j.seats.announces = true
+	for _, f := range j.flows {
+		for i := range f.calls {
+			f.announce(i)
+		}
+	}
 }
 
 // announce announces the call at an index of the flow, for each member that takes part.
@@ -273,10 +297,10 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 }
 
 // leaveSeats removes an ended job from those of the card. The daemon ends it for the other members,
-// unless it did that itself.
-func (j *Job) leaveSeats(failed bool) {
+// unless it did that itself, or sees the session end.
+func (j *Job) leaveSeats() {
 	c := j.card
-	if failed && !j.seats.over {
+	if j.err != nil && !j.seats.over && !errors.Is(j.err, ErrClosed) {
 		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: j.seats.nonce}}})
 	}
 	if c.table[j.number].job == j {

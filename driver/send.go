@@ -35,7 +35,7 @@ func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 func (j *Job) appendData(buf []byte, now time.Time) []byte {
 	for n := range j.flows {
 		f := j.flows[(j.turn+n)%len(j.flows)]
-		for f.next < min(f.chunks, f.low+len(f.ring)) {
+		for f.next < min(f.chunks, f.low+len(f.ring)) && !f.pausesAt(f.next) {
 			if f.members[f.turn].out != nil {
 				f.pass(now)
 				continue
@@ -45,6 +45,12 @@ func (j *Job) appendData(buf []byte, now time.Time) []byte {
 		}
 	}
 	return buf
+}
+
+// pausesAt reports whether the job's members pause before chunk i, because another one returns.
+func (f *flow) pausesAt(i int) bool {
+	p := f.job.pause
+	return p != nil && int32(f.vid(i)-*p) >= 0
 }
 
 // pass records that the member in turn has sent its next chunk, or has none to send.

@@ -42,27 +42,44 @@ const AnyRank = -1
 // Errors: those of Open; InputError for a ticket that cannot be read, or with the parameter that
 // differs; JoinError.
 func Join(ctx context.Context, ticket string, rank int, opts ...Option) (*Member, error) {
-	name, number, ok := strings.Cut(ticket, ticketMark)
-	nonce, err := strconv.ParseUint(number, 16, 64)
-	if !ok || err != nil {
-		return nil, &InputError{"ticket", fmt.Sprintf("%q is not one; Job.Ticket returns them, as in serve:unix:/run/tributary.sock#card%s0123456789abcdef", ticket, ticketMark)}
+	name, _, err := parseTicket(ticket)
+	if err != nil {
+		return nil, err
 	}
 	c, err := Open(ctx, name, opts...)
 	if err != nil {
 		return nil, err
 	}
-	if !c.shared {
-		c.Close()
-		return nil, &InputError{"ticket", fmt.Sprintf("card %s is not shared; tickets are for cards of `tributary serve`", name)}
-	}
-	expected := c.opts.expected.expectation()
-	m, err := c.join(ctx, nonce, rank, expected, nil)
+	m, err := c.Join(ctx, ticket, rank)
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	m.closes = c
 	return m, nil
+}
+
+// Join is the function Join through this Card's session: Job.Close finishes the member, and the end of
+// this Card ends it.
+func (c *Card) Join(ctx context.Context, ticket string, rank int) (*Member, error) {
+	_, nonce, err := parseTicket(ticket)
+	switch {
+	case err != nil:
+		return nil, err
+	case !c.shared:
+		return nil, &InputError{"ticket", fmt.Sprintf("card %s is not shared; tickets are for cards of `tributary serve`", c.name)}
+	}
+	return c.join(ctx, nonce, rank, c.opts.expected.expectation(), nil)
+}
+
+// parseTicket returns the name of a ticket's card, and the nonce of its job.
+func parseTicket(ticket string) (card string, nonce uint64, err error) {
+	card, number, ok := strings.Cut(ticket, ticketMark)
+	nonce, err = strconv.ParseUint(number, 16, 64)
+	if !ok || err != nil {
+		return "", 0, &InputError{"ticket", fmt.Sprintf("%q is not one; Job.Ticket returns them, as in serve:unix:/run/tributary.sock#card%s0123456789abcdef", ticket, ticketMark)}
+	}
+	return card, nonce, nil
 }
 
 // ticketMark is between a card's name and a job's nonce in a ticket.
@@ -232,6 +249,8 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 		c.forJob(m.Fetch.Nonce, func(j *Job) { j.fetch(m.Fetch) })
 	case *protocol.ToClient_Hand:
 		c.forJob(m.Hand.Nonce, func(j *Job) { j.takeHanded(m.Hand) })
+	case *protocol.ToClient_Pause:
+		c.forJob(m.Pause.Nonce, func(j *Job) { j.pause = &m.Pause.Vid })
 	case *protocol.ToClient_Lost:
 		c.forJob(m.Lost.Nonce, func(j *Job) { j.noteLost(m.Lost) })
 	case *protocol.ToClient_Ended:
@@ -280,6 +299,7 @@ func (c *Card) rejoin() {
 				Report: j.report(rank), Epoch: uint32(j.epoch), Calls: m.calls, NextVid: m.next,
 			}}})
 		}
+		j.announceAll()
 	}
 }
 

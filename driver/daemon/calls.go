@@ -26,13 +26,11 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 	if call.FirstVid != s.next {
 		return nil, fmt.Errorf("call %d of rank %d begins with chunk %d, not %d", call.Sequence, s.rank, call.FirstVid, s.next)
 	}
-	if len(j.calls) == 0 || call.Sequence == j.firstCall+uint64(len(j.calls)) {
-		if len(j.calls) == 0 {
-			j.firstCall = call.Sequence
-		}
-		j.calls = append(j.calls, announced{call, s.rank, call.FirstVid + uint32((call.Elements+chunk-1)/chunk)})
+	one, known := j.calls[call.Sequence]
+	if !known {
+		one = announced{call, s.rank, call.FirstVid + uint32((call.Elements+chunk-1)/chunk)}
+		j.calls[call.Sequence] = one
 	}
-	one := j.calls[call.Sequence-j.firstCall]
 	if one.call.Elements != call.Elements || one.call.Format != call.Format || one.call.Operation != call.Operation {
 		return &protocol.Ended{
 			Nonce: j.nonce, Cause: protocol.Cause_CALLS_DIFFER, One: one.call, Other: call,
@@ -47,13 +45,16 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 
 // forgetCalls drops the calls that all seats have announced: no other call is compared with them.
 func (j *job) forgetCalls() {
-	least := j.seats[0].calls
+	least := ^uint64(0)
 	for _, s := range j.seats {
-		least = min(least, s.calls)
+		if j.takesPart(s) {
+			least = min(least, s.calls)
+		}
 	}
-	if n := int(least - j.firstCall); n > 0 {
-		j.calls = append(j.calls[:0], j.calls[n:]...)
-		j.firstCall = least
+	for sequence := range j.calls {
+		if sequence < least {
+			delete(j.calls, sequence)
+		}
 	}
 }
 

@@ -52,10 +52,7 @@ func (c *card) create(p *protocol.Create) (*job, *refusal) {
 	if err != nil {
 		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
 	}
-	j := &job{card: c, nonce: newNonce(), config: cfg, parameters: cfg}
-	for rank := range cfg.Workers {
-		j.seats = append(j.seats, &seat{rank: rank})
-	}
+	j := c.newJob(newNonce(), cfg)
 	wait := time.Duration(p.WaitNs)
 	if wait <= 0 {
 		wait = c.server.options.Wait
@@ -108,8 +105,13 @@ func (j *job) giveUp(waited time.Duration) {
 	if i := slices.Index(j.card.queue, j); i >= 0 {
 		j.card.queue = slices.Delete(j.card.queue, i, i+1)
 	}
-	ranks := j.missing()
-	j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: ranks, Text: fmt.Sprintf("ranks %d had not joined after %s", ranks, waited)})
+	ended := &protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing()}
+	ended.Text = fmt.Sprintf("ranks %d had not joined after %s", ended.Ranks, waited)
+	if j.again {
+		ended.Cause = protocol.Cause_MEMBER_LOST
+		ended.Text = fmt.Sprintf("ranks %d had not returned %s after the daemon", ended.Ranks, waited)
+	}
+	j.end(ended)
 }
 
 // join gives a session a seat of a job.
@@ -120,8 +122,12 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	switch {
 	case j == nil:
 		return nil, nil, refuse(protocol.Reason_NO_JOB, "the daemon has no job %016x on this card; it has ended, or the ticket is of another daemon", p.Nonce)
-	case j.state != gathering:
-		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started", p.Nonce)
+	case j.again:
+		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
+	case j.state != gathering && !j.parameters.Partial:
+		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started; only one with partial sums takes a member again", p.Nonce)
+	case j.relay == nil && j.state != gathering:
+		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x starts just now; join again", p.Nonce)
 	}
 	if r := differing(p.Parameters, j.parameters); r != nil {
 		return nil, nil, r
@@ -140,7 +146,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 		return nil, nil, refuse(protocol.Reason_TAKEN, "all %d ranks are taken", len(j.seats))
 	}
 	seat := j.seats[free[0]]
-	seat.session = s
+	seat.session, seat.returns = s, j.state != gathering
 	return j, seat, nil
 }
 

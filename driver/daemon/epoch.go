@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,19 +40,32 @@ func (j *job) Stop(ctx context.Context) (uint32, error) {
 func (j *job) beginStop(cause string) *stop {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	s := &stop{job: j, reports: map[*seat]*protocol.Report{}, wanted: map[uint32]*seat{}, tried: map[uint32][]*seat{},
-		held: map[*seat]bool{}, over: make(chan struct{})}
-	if j.state == over {
-		s.fail(fmt.Errorf("the job is over"))
+	s := newStop(j)
+	switch j.state {
+	case over:
+		s.fail(errors.New("the job is over"))
+		return s
+	case stopped: // another cause stops it, too
+		return j.stop
+	case starting: // the members have nothing of this epoch yet
+		s.first = j.first
+		close(s.over)
+		j.state, j.stop = stopped, s
 		return s
 	}
-	if j.state == starting { // the members have nothing yet
-		s.first = j.config.FirstVID
-		close(s.over)
-	}
 	j.state, j.stop = stopped, s
-	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Stop{Stop: &protocol.Stop{Nonce: j.nonce, Cause: cause}}})
+	for _, seat := range j.seats {
+		if seat.session != nil && !seat.returns {
+			seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Stop{Stop: &protocol.Stop{Nonce: j.nonce, Cause: cause}}})
+		}
+	}
+	s.proceed()
 	return s
+}
+
+func newStop(j *job) *stop {
+	return &stop{job: j, reports: map[*seat]*protocol.Report{}, wanted: map[uint32]*seat{}, tried: map[uint32][]*seat{},
+		held: map[*seat]bool{}, over: make(chan struct{})}
 }
 
 // Begin tells the members the epoch in which the job continues.
@@ -61,13 +75,12 @@ func (j *job) Begin(epoch uint16) {
 	if j.state != stopped {
 		return
 	}
-	first := j.stop.first
-	j.epoch, j.stop, j.finished = epoch, nil, 0
+	j.first, j.epoch, j.stop = j.stop.first, epoch, nil
 	if j.relay == nil { // start begins the epoch
 		j.state = starting
 		return
 	}
-	j.begin(first)
+	j.begin()
 }
 
 // fail ends the change of epochs with an error.
@@ -109,11 +122,17 @@ func holds(r *protocol.Report, vid uint32) bool {
 func (s *stop) proceed() {
 	j := s.job
 	for _, seat := range j.seats {
-		if seat.session != nil && s.reports[seat] == nil {
+		if j.takesPart(seat) && s.reports[seat] == nil {
 			return
 		}
 	}
-	if s.handing || len(s.reports) == 0 {
+	if s.handing {
+		s.settle()
+		return
+	}
+	if len(s.reports) == 0 { // all have finished, or gone
+		s.first = j.summed
+		s.succeed()
 		return
 	}
 	low, high := s.span()
@@ -226,11 +245,21 @@ func (s *stop) confirm(from *seat) {
 		return
 	}
 	s.held[from] = true
+	s.settle()
+}
+
+// settle ends the change of epochs if all have confirmed.
+func (s *stop) settle() {
 	for _, seat := range s.job.seats {
-		if seat.session != nil && !s.held[seat] {
+		if s.job.takesPart(seat) && !s.held[seat] {
 			return
 		}
 	}
+	s.succeed()
+}
+
+// succeed ends the change of epochs.
+func (s *stop) succeed() {
 	select {
 	case <-s.over:
 	default:

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,30 +27,56 @@ const (
 
 // job is a job whose members are clients' seats. The card's mutex guards it, except for constants.
 type job struct {
-	card   *card
-	nonce  uint64
-	config driver.JobConfig
-	wait   *time.Timer // ends a job that does not start
+	card       *card
+	nonce      uint64
+	parameters driver.JobConfig // with every default filled in
+	wait       *time.Timer      // ends a job that does not start
 
-	state      state
-	parameters driver.JobConfig // with every default filled in, once it has started
-	relay      *driver.Relay
-	number     uint8
-	epoch      uint16
-	seats      []*seat // by rank; those without a session are free, or lost
-	kept       keptResults
-	calls      []announced
-	firstCall  uint64 // of calls
-	finished   uint64 // ranks that the card has confirmed
-	stop       *stop  // the change of epochs under way
+	state     state
+	again     bool // the job of an earlier daemon, whose members return (rejoin.go)
+	relay     *driver.Relay
+	number    uint8
+	epoch     uint16
+	first     uint32  // the VID with which the epoch begins
+	seats     []*seat // by rank; those without a session are free, or lost
+	kept      keptResults
+	summed    uint32 // the first VID of whose result nothing has been seen
+	calls     map[uint64]announced
+	finished  uint64  // ranks that the card has confirmed, in any epoch
+	confirmed uint64  // the same, in this epoch
+	evicted   uint64  // ranks that the card has evicted
+	stop      *stop   // the change of epochs under way
+	paused    *uint32 // the VID from which on the daemon drops data, because a member returns
+	renewing  bool    // the epoch for that member is under way
 }
 
 // seat is a rank of a job.
 type seat struct {
 	rank    int
-	session *session // nil: free, or lost
-	calls   uint64   // announced so far
-	next    uint32   // the first VID after those calls
+	session *session         // nil: free, or lost
+	calls   uint64           // announced so far
+	next    uint32           // the first VID after those calls
+	rejoin  *protocol.Rejoin // of a job of an earlier daemon, until it goes on
+	returns bool             // taken again: takes part from the next epoch on
+}
+
+// newJob returns a job with free seats.
+func (c *card) newJob(nonce uint64, cfg driver.JobConfig) *job {
+	depth := cfg.Window
+	if cfg.Partial {
+		depth *= 2
+	}
+	j := &job{card: c, nonce: nonce, parameters: cfg, first: cfg.FirstVID, summed: cfg.FirstVID, kept: make(keptResults, depth), calls: map[uint64]announced{}}
+	for rank := range cfg.Workers {
+		j.seats = append(j.seats, &seat{rank: rank, next: cfg.FirstVID})
+	}
+	return j
+}
+
+// takesPart reports whether a change of epochs waits for the seat: a session holds it, and it has
+// neither finished nor been evicted.
+func (j *job) takesPart(s *seat) bool {
+	return s.session != nil && !s.returns && (j.finished|j.evicted)&s.bit() == 0
 }
 
 // bit returns the seat's bit in masks of ranks.
@@ -78,6 +105,11 @@ func (j *job) sessions(ranks uint64) (all []*session) {
 // everyone is the mask of all ranks.
 const everyone = ^uint64(0)
 
+// log writes an event of the job to the daemon's log.
+func (j *job) log(event string, args ...any) {
+	j.card.server.options.Log.Info(event, append([]any{"card", j.card.name, "job", fmt.Sprintf("%016x", j.nonce)}, args...)...)
+}
+
 // tell sends a message to the sessions of some ranks.
 func (j *job) tell(ranks uint64, m *protocol.ToClient) {
 	for _, s := range j.sessions(ranks) {
@@ -97,8 +129,15 @@ func (j *job) ranksOf(s *session) (ranks []uint32) {
 
 // start sets the job up on the card when all seats are taken.
 func (j *job) start(ctx context.Context) {
-	relay, err := j.card.driver.ConfigureRelay(ctx, j.config, j)
 	c := j.card
+	cfg := driver.RelayConfig{JobConfig: j.parameters}
+	if j.again {
+		var err error
+		if cfg.FirstVID, cfg.Seen, err = j.meet(ctx); err != nil {
+			return
+		}
+	}
+	relay, err := c.driver.ConfigureRelay(ctx, cfg, j)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -109,30 +148,33 @@ func (j *job) start(ctx context.Context) {
 		go relay.Job().Abort(context.WithoutCancel(ctx))
 		return
 	}
-	j.relay, j.parameters = relay, relay.Job().Config()
+	j.relay, j.first = relay, cfg.FirstVID
 	j.number, j.epoch = uint8(relay.Job().Number()), relay.Job().Epoch()
-	depth := j.parameters.Window
-	if j.parameters.Partial {
-		depth *= 2
-	}
-	j.kept = make(keptResults, depth)
-	for _, s := range j.seats {
-		s.next = j.parameters.FirstVID
-	}
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
-		j.begin(j.parameters.FirstVID)
+		j.begin()
 	}
 }
 
 // begin tells the seats that an epoch begins.
-func (j *job) begin(first uint32) {
-	j.state = running
-	for _, s := range j.sessions(everyone) {
-		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Begin{Begin: &protocol.Begin{
-			Nonce: j.nonce, Ranks: j.ranksOf(s), Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: first,
-			Parameters: j.parameters.Parameters(),
-		}}})
+func (j *job) begin() {
+	j.log("epoch begins", "number", j.number, "epoch", j.epoch, "vid", j.first, "missing", j.missing())
+	between := j.paused != nil && j.first == *j.paused // two calls, where members return
+	j.state, j.confirmed, j.paused, j.renewing = running, 0, nil, false
+	for _, s := range j.seats {
+		s.returns = s.returns && !between
 	}
+	for _, s := range j.sessions(everyone) {
+		b := &protocol.Begin{Nonce: j.nonce, Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: j.first, Parameters: j.parameters.Parameters()}
+		for _, seat := range j.seats {
+			if seat.session == s && !seat.returns {
+				b.Ranks, b.Calls = append(b.Ranks, uint32(seat.rank)), seat.calls
+			}
+		}
+		if len(b.Ranks) > 0 {
+			s.tell(&protocol.ToClient{Message: &protocol.ToClient_Begin{Begin: b}})
+		}
+	}
+	j.readmit()
 }
 
 // end ends the job for its members, because of what ended says. The card drops it.
@@ -143,6 +185,7 @@ func (j *job) end(ended *protocol.Ended) {
 	j.state = over
 	j.wait.Stop()
 	ended.Nonce = j.nonce
+	j.log("job ended", "cause", ended.Cause, "text", ended.Text)
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
 	delete(j.card.jobs, j.nonce)
 	if j.stop != nil {
@@ -152,15 +195,15 @@ func (j *job) end(ended *protocol.Ended) {
 		j.card.admit()
 		return
 	}
-	go j.drop(ended.Cause)
+	go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
 }
 
 // dropTimeout bounds how long the daemon waits for the card to drop a job.
 const dropTimeout = 2 * time.Second
 
 // drop ends the job on the card, and gives its room to one that waits.
-func (j *job) drop(cause protocol.Cause) {
-	if cause == protocol.Cause_FINISHED {
+func (j *job) drop(finished bool) {
+	if finished {
 		j.relay.Finish()
 	} else {
 		ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
@@ -209,11 +252,15 @@ func (j *job) Receive(f *frame.Frame) {
 	ranks := f.Receivers
 	if f.Kind == wire.KindStatus {
 		ranks = 1 << f.Rank
-		if f.Code == wire.CodeDone {
+		switch f.Code {
+		case wire.CodeDone:
 			j.noteFinished(int(f.Rank))
+		case wire.CodeEvicted:
+			j.evicted |= cmp.Or(f.Mask, ranks)
 		}
 	} else {
 		j.kept.keep(f)
+		j.noteSummed()
 	}
 	raw := slices.Clone(f.Raw)
 	for _, s := range j.sessions(ranks) {
@@ -227,10 +274,14 @@ func (j *job) noteFinished(rank int) {
 		return
 	}
 	j.finished |= j.seats[rank].bit()
-	if all := uint64(1)<<len(j.seats) - 1; j.finished == all {
+	j.confirmed |= j.seats[rank].bit()
+	if j.finished == j.allRanks() {
 		j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
 	}
 }
+
+// allRanks is the mask of the job's ranks.
+func (j *job) allRanks() uint64 { return everyone >> (64 - len(j.seats)) }
 
 // Ended ends the job for its members when the card, or the driver, has ended it.
 func (j *job) Ended(err error) {

@@ -23,6 +23,18 @@ func (k keptResults) keep(f *frame.Frame) {
 	}
 }
 
+// noteSummed moves on to the first VID of whose result nothing has been seen, and continues with a
+// member that waits for that.
+func (j *job) noteSummed() {
+	for {
+		if _, ok := j.kept.of(j.summed); !ok {
+			break
+		}
+		j.summed++
+	}
+	j.renewIfDrained()
+}
+
 // put stores a result in its slot, unless there is a later one, or one of the same VID.
 func (k keptResults) put(r result) {
 	in := &k[int(r.vid)%len(k)]

@@ -129,6 +129,9 @@ func (s *session) handle(m *protocol.ToDaemon) error {
 	case *protocol.ToDaemon_Join:
 		s.join(m.Join)
 		return nil
+	case *protocol.ToDaemon_Rejoin:
+		s.card.rejoin(s, m.Rejoin)
+		return nil
 	case *protocol.ToDaemon_Abort:
 		return s.abort(m.Abort)
 	}
@@ -151,6 +154,9 @@ func (s *session) join(p *protocol.Join) {
 	rank := uint32(seat.rank)
 	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: &protocol.Waiting{
 		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request, Parameters: j.parameters.Parameters()}}})
+	if seat.returns {
+		j.readmit()
+	}
 	j.startIfComplete()
 }
 

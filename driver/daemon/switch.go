@@ -29,6 +29,9 @@ func (s *session) admit(h *frame.Header) (*job, error) {
 			return nil, nil
 		case h.Kind != wire.KindData:
 			return j, nil
+		case j.paused != nil && int32(h.VID-*j.paused) >= 0:
+			c.counts.stale++
+			return nil, nil
 		case h.Format != c.driver.Info().Format || int(h.Length) != j.parameters.Chunk:
 			c.counts.malformed++
 			return nil, nil

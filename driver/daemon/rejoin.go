@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/daemon/protocol"
+)
+
+// rejoin takes a seat anew, of a job that an earlier daemon had (SPEC.md, section 8). The first one
+// makes the job.
+func (c *card) rejoin(s *session, p *protocol.Rejoin) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	join := p.GetJoin()
+	refuse := func(cause protocol.Cause, text string, args ...any) {
+		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: &protocol.Ended{
+			Nonce: join.GetNonce(), Cause: cause, Ranks: []uint32{join.GetRank()}, Text: fmt.Sprintf(text, args...)}}})
+	}
+	j := c.jobs[join.GetNonce()]
+	if j == nil {
+		cfg, err := c.driver.Info().Complete(driver.ConfigOf(join.GetParameters()))
+		switch {
+		case err != nil:
+			refuse(protocol.Cause_CARD_LOST, "the daemon's card cannot continue the job: %s", err)
+			return
+		case c.server.stopping() || !c.hasRoom():
+			refuse(protocol.Cause_CARD_LOST, "the daemon has no room for the job any more")
+			return
+		}
+		j = c.newJob(join.GetNonce(), cfg)
+		j.again = true
+		j.wait = time.AfterFunc(cfg.CarryOn, func() { j.giveUp(cfg.CarryOn) })
+		c.jobs[j.nonce] = j
+	}
+	rank := int(join.GetRank())
+	switch {
+	case !j.again || j.state != gathering:
+		refuse(protocol.Cause_MEMBER_LOST, "the job has gone on without rank %d", rank)
+		return
+	case rank >= len(j.seats) || j.seats[rank].session != nil:
+		refuse(protocol.Cause_MEMBER_LOST, "another process has rank %d", rank)
+		return
+	}
+	if r := differing(join.GetParameters(), j.parameters); r != nil {
+		refuse(protocol.Cause_MEMBER_LOST, "%s", r.text)
+		return
+	}
+	j.log("seat rejoined", "rank", rank, "client", s.name)
+	seat := j.seats[rank]
+	seat.session, seat.rejoin, seat.calls, seat.next = s, p, p.GetCalls(), p.GetNextVid()
+	j.startIfComplete()
+}
+
+// meet hands the members of an earlier daemon's job the results that some of them lack. It returns the
+// first VID that a member lacks, and the epochs that the members have seen.
+func (j *job) meet(ctx context.Context) (first uint32, seen []uint16, err error) {
+	j.card.mu.Lock()
+	s := newStop(j)
+	j.state, j.stop = stopped, s
+	for _, seat := range j.seats {
+		if s.reports[seat] = seat.rejoin.GetReport(); s.reports[seat] == nil {
+			s.reports[seat] = &protocol.Report{Low: seat.next}
+		}
+		seen = append(seen, uint16(seat.rejoin.GetEpoch()))
+		seat.rejoin = nil
+	}
+	s.proceed()
+	j.card.mu.Unlock()
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	}
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if s.err != nil {
+		return 0, nil, s.err // the job is over
+	}
+	j.state, j.stop, j.again = starting, nil, false
+	j.first, j.summed = s.first, s.first
+	return s.first, seen, nil
+}
