@@ -262,7 +262,8 @@ func TestMemberReturns(t *testing.T) {
 		if err := m.Job().AwaitMembers(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if both(ctx, t, j, m) && both(ctx, t, j, m) {
+		first := both(ctx, t, j, m)
+		if both(ctx, t, j, m) && first {
 			complete++
 		}
 		other.Close()
