@@ -50,6 +50,7 @@ type seat struct {
 	session *session // nil: free, or lost
 	calls   uint64   // announced so far
 	next    uint32   // the first VID after those calls
+	sent    uint32   // the VID after the latest data frame of the epoch
 }
 
 // bit returns the seat's bit in masks of ranks.
@@ -127,6 +128,7 @@ func (j *job) start(ctx context.Context) {
 // begin tells the seats that an epoch begins.
 func (j *job) begin(first uint32) {
 	j.state = running
+	j.noteEpoch(first)
 	for _, s := range j.sessions(everyone) {
 		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Begin{Begin: &protocol.Begin{
 			Nonce: j.nonce, Ranks: j.ranksOf(s), Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: first,
@@ -142,6 +144,7 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 	j.state = over
 	j.wait.Stop()
+	j.noteEnded(ended)
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
 	delete(j.card.jobs, j.nonce)
@@ -175,6 +178,7 @@ func (j *job) drop(cause protocol.Cause) {
 // leave takes a seat from its session. The job goes on without it only if its sums may be partial, or
 // if it has finished.
 func (j *job) leave(s *seat, lost bool) {
+	j.noteLeft(s, lost)
 	s.session = nil
 	switch {
 	case j.state == over:
@@ -218,6 +222,7 @@ func (j *job) Receive(f *frame.Frame) {
 	raw := slices.Clone(f.Raw)
 	for _, s := range j.sessions(ranks) {
 		s.forward(raw)
+		c.counts.out += uint64(len(f.Payload))
 	}
 }
 

@@ -9,7 +9,13 @@ import (
 // tagged is a connection whose first bytes have been read.
 type tagged struct {
 	net.Conn
-	tag *bytes.Reader
+	tag    *bytes.Reader
+	closed func()
+}
+
+func (t *tagged) Close() error {
+	defer t.closed()
+	return t.Conn.Close()
 }
 
 func (t *tagged) Read(p []byte) (int, error) {
