@@ -16,29 +16,37 @@ import (
 // section 10, demands there.
 type TrustError struct {
 	Address string
-	Lacks   string // what to give
+	TLS     bool // a certificate and its key are missing
+	Clients bool // a token or the CA of client certificates is missing
 }
 
 func (e *TrustError) Error() string {
-	return fmt.Sprintf("other machines can reach %s: give %s, or listen at a Unix socket or 127.0.0.1", e.Address, e.Lacks)
+	return e.Text("a certificate and its key", "a token or the CA of client certificates")
+}
+
+// Text is Error with other names for what is missing.
+func (e *TrustError) Text(tls, clients string) string {
+	var lacks []string
+	if e.TLS {
+		lacks = append(lacks, tls)
+	}
+	if e.Clients {
+		lacks = append(lacks, clients)
+	}
+	return fmt.Sprintf("other machines can reach %s; give %s, or listen at a Unix socket or 127.0.0.1", e.Address, strings.Join(lacks, ", and "))
 }
 
 // CheckTrust returns a TrustError if a server with these options must not listen at an address.
 func CheckTrust(at net.Addr, o Options) error {
-	if !reachable(at) {
-		return nil
+	e := &TrustError{
+		Address: at.String(),
+		TLS:     o.TLS == nil,
+		Clients: len(o.Token) == 0 && (o.TLS == nil || o.TLS.ClientAuth != tls.RequireAndVerifyClientCert),
 	}
-	var lacks []string
-	if o.TLS == nil {
-		lacks = append(lacks, "a certificate and its key")
+	if reachable(at) && (e.TLS || e.Clients) {
+		return e
 	}
-	if len(o.Token) == 0 && (o.TLS == nil || o.TLS.ClientAuth != tls.RequireAndVerifyClientCert) {
-		lacks = append(lacks, "a token or the CA of client certificates")
-	}
-	if len(lacks) == 0 {
-		return nil
-	}
-	return &TrustError{Address: at.String(), Lacks: strings.Join(lacks, ", and ")}
+	return nil
 }
 
 // reachable reports whether other machines can reach an address.

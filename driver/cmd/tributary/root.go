@@ -85,6 +85,7 @@ Exit status
 		newSelftest(),
 		newBench(),
 		newReset(),
+		newServe(),
 		newSim(),
 		newTrace(),
 		newDecode(),
