@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -109,6 +110,21 @@ func (c *card) seatsOf(s *session) (n int) {
 		n += len(j.ranksOf(s))
 	}
 	return n
+}
+
+// checkReport refuses a report that cannot be true. The daemon steps through the chunks between two
+// reports while the card waits, so they must not be far apart.
+func (j *job) checkReport(s *seat, r *protocol.Report) error {
+	window := int32(max(len(j.kept), 2*j.config.Window)) // as far as a seat's data goes beyond what it lacks
+	if int32(r.Low-s.sent) < -window || int32(r.Low-s.next) > 0 {
+		return fmt.Errorf("rank %d reports that it lacks chunk %d, which cannot be", s.rank, r.Low)
+	}
+	for _, vid := range r.Held {
+		if d := int32(vid - r.Low); d <= 0 || d > window {
+			return fmt.Errorf("rank %d reports that it lacks chunk %d and holds chunk %d, which cannot be", s.rank, r.Low, vid)
+		}
+	}
+	return nil
 }
 
 // throttle returns a reader of the session's data connection that keeps its rate.

@@ -2,8 +2,12 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 )
 
 // tagged is a connection whose first bytes have been read.
@@ -61,3 +65,26 @@ func (l *handedOver) Close() error {
 }
 
 func (l *handedOver) Addr() net.Addr { return l.addr }
+
+// handshake gives handlers of gRPC the connection below, to close it. TLS is a matter of the listener.
+type handshake struct {
+	credentials.TransportCredentials
+}
+
+func (handshake) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return conn, below{conn}, nil
+}
+
+// below is the connection of a handler.
+type below struct{ conn net.Conn }
+
+func (below) AuthType() string { return "" }
+
+// closeBelow closes the connection of a stream, whatever waits to be sent.
+func closeBelow(stream context.Context) {
+	if p, ok := peer.FromContext(stream); ok {
+		if b, ok := p.AuthInfo.(below); ok {
+			b.conn.Close()
+		}
+	}
+}

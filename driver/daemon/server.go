@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -129,6 +130,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 // session, do not stay. Dead machines are noticed by pings.
 func (s *Server) newController() (*grpc.Server, *health.Server) {
 	controller := grpc.NewServer(
+		grpc.Creds(handshake{insecure.NewCredentials()}),
 		grpc.ConnectionTimeout(openTimeout),
 		grpc.MaxConcurrentStreams(controlStreams),
 		grpc.ReadBufferSize(controlBuffer), grpc.WriteBufferSize(controlBuffer),
@@ -215,6 +217,7 @@ func (v *service) Attach(stream grpc.BidiStreamingServer[protocol.ToDaemon, prot
 	select { // the last messages, unless the client does not read them
 	case <-controlled:
 	case <-late.C:
+		closeBelow(stream.Context())
 	}
 	return status.Error(codes.Aborted, err.Error())
 }

@@ -185,6 +185,9 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 		return err
 	case *protocol.ToDaemon_Report:
 		if j, seat := seatOf(s, m.Report.Nonce, m.Report.Rank); seat != nil && j.stop != nil {
+			if err := j.checkReport(seat, m.Report); err != nil {
+				return err
+			}
 			j.stop.report(seat, m.Report)
 		}
 	case *protocol.ToDaemon_Kept:
