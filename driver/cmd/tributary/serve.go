@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,15 +148,12 @@ func (f *serveFlags) check() error {
 	return nil
 }
 
-// address returns where to listen.
-func (f *serveFlags) address() (string, error) {
-	if f.listen != "" {
-		return f.listen, nil
-	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		return "unix:" + filepath.Join(dir, "tributary.sock"), nil
-	}
-	if os.Getuid() == 0 {
+// defaultAddress returns where to listen without -listen.
+func defaultAddress(runtimeDir string, root bool) (string, error) {
+	switch {
+	case runtimeDir != "":
+		return "unix:" + filepath.Join(runtimeDir, "tributary.sock"), nil
+	case root:
 		return "unix:/run/tributary.sock", nil
 	}
 	return "", usagef("-listen is missing, and XDG_RUNTIME_DIR is not set; give -listen unix:PATH")
@@ -191,7 +187,7 @@ func (f *serveFlags) run(ctx context.Context, out, errs io.Writer) error {
 	}
 	server := daemon.New(opened, options)
 	go metrics.serve(server.Handler())
-	if err := f.announce(out, listener.Addr(), cards); err != nil {
+	if err := f.announce(out, listener.Addr(), cards, metrics); err != nil {
 		return errors.Join(err, closeAll(opened))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

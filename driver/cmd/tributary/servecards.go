@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -41,9 +42,12 @@ func (f *serveFlags) options(errs io.Writer) (daemon.Options, error) {
 
 // open listens where the flags name an address that the options allow.
 func (f *serveFlags) open(ctx context.Context, o daemon.Options) (net.Listener, error) {
-	address, err := f.address()
-	if err != nil {
-		return nil, err
+	address := f.listen
+	if address == "" {
+		var err error
+		if address, err = defaultAddress(os.Getenv("XDG_RUNTIME_DIR"), os.Getuid() == 0); err != nil {
+			return nil, err
+		}
 	}
 	listener, err := daemon.Listen(ctx, address)
 	if err != nil {
@@ -103,20 +107,25 @@ func awaitGone(ctx context.Context, cards map[string]*driver.Card, log *slog.Log
 	return err
 }
 
-// announce prints where the daemon listens, and its cards.
-func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []sharedCard) error {
+// announce prints where the daemon listens, its cards, and where its metrics are.
+func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []sharedCard, metrics *metricsServer) error {
 	address := at.Network() + ":" + at.String()
 	if f.json {
 		return json.NewEncoder(out).Encode(struct {
 			Address string       `json:"address"`
 			Cards   []sharedCard `json:"cards"`
-		}{address, cards})
+			Metrics string       `json:"metrics,omitempty"`
+		}{address, cards, metrics.url()})
 	}
 	var names []string
 	for _, c := range cards {
 		names = append(names, fmt.Sprintf("%s (%s)", c.Name, c.Card))
 	}
-	_, err := fmt.Fprintf(out, "serving at %s: %s\n", address, strings.Join(names, ", "))
+	where := ""
+	if url := metrics.url(); url != "" {
+		where = "; metrics at " + url
+	}
+	_, err := fmt.Fprintf(out, "serving at %s: %s%s\n", address, strings.Join(names, ", "), where)
 	return err
 }
 
@@ -135,6 +144,14 @@ func (f *serveFlags) listenMetrics(ctx context.Context) (*metricsServer, error) 
 		return nil, flagPath("-metrics", err)
 	}
 	return &metricsServer{listener, &http.Server{ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout}}, nil
+}
+
+// url returns where the metrics are, or "" without -metrics.
+func (m *metricsServer) url() string {
+	if m.listener == nil {
+		return ""
+	}
+	return "http://" + m.listener.Addr().String() + "/metrics"
 }
 
 // metricsTimeout bounds a request for metrics.
