@@ -63,7 +63,7 @@ serve prints a line when it is ready, and logs to standard error.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.cards, "card", nil, "share this `[NAME=]CARD`, see tributary -h; several times for several cards")
-	flags.StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:$XDG_RUNTIME_DIR/tributary.sock; for root unix:/run/tributary.sock)")
+	flags.StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:$XDG_RUNTIME_DIR/tributary.sock, or unix:/run/tributary.sock if root lacks that variable)")
 	flags.StringVar(&f.cert, "tls-cert", "", "use TLS with the certificate in `FILE`, in PEM")
 	flags.StringVar(&f.key, "tls-key", "", "use the certificate's key in `FILE`, in PEM")
 	flags.StringVar(&f.ca, "client-ca", "", "let only clients in whose certificate a CA in `FILE` signed, in PEM")
