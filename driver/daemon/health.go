@@ -9,8 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"tributary/driver/wire"
 )
@@ -57,14 +59,23 @@ func (s *Server) Ready(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// healthService is gRPC's health service. Its streams end with the server.
+// healthService is gRPC's health service. Its streams end with the server. They are few: clients without
+// a token may ask for health, and must not hold the daemon's connections.
 type healthService struct {
 	*health.Server
-	running context.Context
+	running  context.Context
+	watchers gate
 }
+
+// maxWatchers is how many streams may watch the daemon's health.
+const maxWatchers = 16
 
 // Watch implements the service.
 func (h *healthService) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	if !h.watchers.enter() {
+		return status.Errorf(codes.ResourceExhausted, "%d streams watch the daemon's health, its limit; use Check", maxWatchers)
+	}
+	defer h.watchers.leave()
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(h.running, cancel)()

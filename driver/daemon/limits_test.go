@@ -15,12 +15,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"tributary/driver"
 	"tributary/driver/daemon"
@@ -508,6 +511,56 @@ func TestReadiness(t *testing.T) {
 	}
 	if status, _ := page(t, s, "/healthz"); status != 200 {
 		t.Errorf("/healthz: %d", status)
+	}
+}
+
+// TestWatchers refuses the seventeenth stream that watches the daemon's health.
+func TestWatchers(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	for n := range 17 {
+		conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		watch, err := healthpb.NewHealthClient(conn).Watch(testContext(t), &healthpb.HealthCheckRequest{})
+		if err == nil {
+			_, err = watch.Recv()
+		}
+		if refused := status.Code(err) == codes.ResourceExhausted; refused != (n == 16) {
+			t.Errorf("stream %d: %v", n, err)
+		}
+	}
+}
+
+// short is a listener on a machine that is short of descriptors at first.
+type short struct {
+	net.Listener
+	refused atomic.Bool
+}
+
+func (s *short) Accept() (net.Conn, error) {
+	if !s.refused.Swap(true) {
+		return nil, syscall.EMFILE
+	}
+	return s.Listener.Accept()
+}
+
+// TestAcceptFails opens a session although the first attempt to accept failed. Such an error once ended
+// the daemon.
+func TestAcceptFails(t *testing.T) {
+	path := socket(t)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- newServer(openModel(t), daemon.Options{}).Serve(ctx, &short{Listener: listener}, 0) }()
+	attach(t, path, &protocol.Hello{Version: 1})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -139,7 +139,7 @@ func (s *Server) newController() (*grpc.Server, *health.Server) {
 	rpc.RegisterTributaryServer(controller, &service{server: s})
 	healthy := health.NewServer()
 	healthy.SetServingStatus(rpc.Tributary_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
-	healthpb.RegisterHealthServer(controller, &healthService{healthy, s.running})
+	healthpb.RegisterHealthServer(controller, &healthService{Server: healthy, running: s.running, watchers: gate{most: maxWatchers}})
 	return controller, healthy
 }
 

@@ -30,9 +30,13 @@ func (e *gaveUpError) Error() string {
 func execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 	var running atomic.Pointer[cobra.Command]
 	running.Store(root)
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { running.Store(cmd) }
+	var grace atomic.Int64 // the command has its flags to itself
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		running.Store(cmd)
+		grace.Store(int64(graceOf(cmd)))
+	}
 	var cmd *cobra.Command
-	more := func() time.Duration { return stopTime + graceOf(running.Load()) }
+	more := func() time.Duration { return stopTime + time.Duration(grace.Load()) }
 	ended, err := await(ctx, more, func() (err error) {
 		cmd, err = root.ExecuteContextC(ctx)
 		return err
