@@ -18,6 +18,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/daemon/protocol/rpc"
 )
 
 // served is a tributary serve that runs as a process.
@@ -159,6 +164,51 @@ func TestServeNotifies(t *testing.T) {
 	n, err = manager.Read(said)
 	require.NoError(t, err)
 	require.Equal(t, "STOPPING=1", string(said[:n]))
+}
+
+// TestServeSecondSignal ends a daemon at once although a job may go on for an hour.
+func TestServeSecondSignal(t *testing.T) {
+	workFolder(t)
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "manager"})
+	require.NoError(t, err)
+	defer manager.Close()
+	t.Setenv("NOTIFY_SOCKET", "manager")
+	s, _ := startServe(t, "-card", "model:", "-listen", "unix:s", "-grace", "1h")
+	conn, err := grpc.NewClient("unix:s", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	stream, err := rpc.NewTributaryClient(conn).Attach(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: &protocol.Hello{Version: 1}}}))
+	create := &protocol.Create{Parameters: &protocol.Parameters{Workers: new(uint32(1))}}
+	require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: create}}))
+	for begun := false; !begun; {
+		m, err := stream.Recv()
+		require.NoError(t, err)
+		if c := m.GetCreated(); c != nil {
+			require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Join{Join: &protocol.Join{Nonce: c.Nonce}}}))
+		}
+		begun = m.GetBegin() != nil
+	}
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	said := make([]byte, 64)
+	for n := 0; string(said[:n]) != "STOPPING=1"; {
+		n, err = manager.Read(said)
+		require.NoError(t, err)
+	}
+	ended := make(chan struct{})
+	go func() { s.Wait(); close(ended) }()
+	until(func() bool { // the first one may come before the command expects it
+		s.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	// Among so many signals, Go 1.26 dies of SIGSEGV now and then.
+	require.True(t, s.ProcessState.Sys().(syscall.WaitStatus).Signaled(), s.errs.String())
 }
 
 // TestServeLosesItsCards ends with an error when the last card has gone: a service manager can start the
