@@ -47,6 +47,7 @@ type Options struct {
 	Admin  bool          // lets sessions that ask for it write registers
 	Wait   time.Duration // for the members of a job whose creator sets no time; default: a minute
 	Log    *slog.Logger  // default: none
+	Ready  func()        // is called when the server accepts connections; default: none
 }
 
 // Server shares cards among processes.
@@ -69,6 +70,9 @@ type Server struct {
 func New(cards map[string]*driver.Card, o Options) *Server {
 	if o.Wait == 0 {
 		o.Wait = time.Minute
+	}
+	if o.Ready == nil {
+		o.Ready = func() {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -112,6 +116,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 	s.mu.Lock()
 	s.listening = true
 	s.mu.Unlock()
+	s.options.Ready()
 
 	<-ctx.Done()
 	healthy.Shutdown()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -185,20 +184,28 @@ func (f *serveFlags) run(ctx context.Context, out, errs io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(opened)) {
 		defer showCard(ctx, opened[name], "serve", errs)()
 	}
+	until, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	options.Ready = func() {
+		notifyManager(options.Log, "READY=1")
+		if err := f.announce(out, listener.Addr(), cards, metrics); err != nil {
+			cancel(err)
+		}
+	}
 	server := daemon.New(opened, options)
 	go metrics.serve(server.Handler())
-	if err := f.announce(out, listener.Addr(), cards, metrics); err != nil {
-		return errors.Join(err, closeAll(opened))
+	go func() { cancel(awaitGone(until, opened, options.Log)) }()
+	if err := serveUntil(until, server, listener, f.grace, options.Log); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { cancel(awaitGone(ctx, opened, options.Log)) }()
-	return serveUntil(ctx, server, listener, f.grace, options.Log)
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is the normal end
+	}
+	return context.Cause(until)
 }
 
-// serveUntil serves until ctx ends: by a signal, which is no error, or because the cards have gone.
+// serveUntil serves until ctx ends.
 func serveUntil(ctx context.Context, server *daemon.Server, listener net.Listener, grace time.Duration, log *slog.Logger) error {
-	notifyManager(log, "READY=1")
 	stopping := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		notifyManager(log, "STOPPING=1")
@@ -215,9 +222,5 @@ func serveUntil(ctx context.Context, server *daemon.Server, listener net.Listene
 		return err
 	}
 	log.Info("stopped")
-	var gone *driver.DiedError
-	if cause := context.Cause(ctx); errors.As(cause, &gone) {
-		return cause
-	}
 	return nil
 }
