@@ -27,6 +27,10 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 		return nil, fmt.Errorf("call %d of rank %d begins with chunk %d, not %d", call.Sequence, s.rank, call.FirstVid, s.next)
 	}
 	one, known := j.calls[call.Sequence]
+	if most := j.card.server.limits.Calls; !known && len(j.calls) >= most {
+		j.card.server.meters.limited.WithLabelValues(limitCalls).Inc()
+		return nil, fmt.Errorf("rank %d announces call %d, and others have not announced the %d calls before", s.rank, call.Sequence, most)
+	}
 	if !known {
 		one = announced{call, s.rank, call.FirstVid + uint32((call.Elements+chunk-1)/chunk)}
 		j.calls[call.Sequence] = one

@@ -28,13 +28,6 @@ type card struct {
 	queue    []*job          // that wait for room on the card
 }
 
-// counts are the frames that the daemon has dropped.
-type counts struct {
-	foreign   uint64 // of a job or rank that the session does not hold
-	stale     uint64 // of an epoch that is not running
-	malformed uint64 // of another format or length
-}
-
 // refusal is the answer to a request that the daemon refuses.
 type refusal struct {
 	reason protocol.Reason
@@ -65,6 +58,9 @@ func (c *card) create(p *protocol.Create) (*job, *refusal) {
 	if !c.hasRoom() {
 		if !p.Queue {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
+		}
+		if len(c.queue) >= c.server.limits.Queue {
+			return nil, c.server.limited(limitQueue, "%d jobs wait for room on card %s, the daemon's limit", len(c.queue), c.name)
 		}
 		c.queue = append(c.queue, j)
 	}
@@ -122,6 +118,8 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	switch {
 	case j == nil:
 		return nil, nil, refuse(protocol.Reason_NO_JOB, "the daemon has no job %016x on this card; it has ended, or the ticket is of another daemon", p.Nonce)
+	case c.seatsOf(s) >= c.server.limits.Seats:
+		return nil, nil, c.server.limited(limitSeats, "the session has %d seats, the daemon's limit", c.server.limits.Seats)
 	case j.again:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
 	case j.state != gathering && !j.parameters.Partial:

@@ -7,5 +7,9 @@
 // (kept.go), compares the calls that seats announce (calls.go), and leads the members from one epoch
 // to the next (epoch.go).
 //
+// Clients are not trusted: trust.go decides where a Server may listen and whom it lets in, limits.go
+// bounds what clients take, connections.go tells their connections apart. Operators see what happens in
+// metrics.go and health.go; README.md is their page.
+//
 // A card's mutex guards its jobs, seats and sessions. It is not held while anything waits.
 package daemon

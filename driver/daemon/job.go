@@ -56,6 +56,7 @@ type seat struct {
 	session *session         // nil: free, or lost
 	calls   uint64           // announced so far
 	next    uint32           // the first VID after those calls
+	sent    uint32           // the VID after the latest data frame of the epoch
 	rejoin  *protocol.Rejoin // of a job of an earlier daemon, until it goes on
 	returns bool             // taken again: takes part from the next epoch on
 }
@@ -105,11 +106,6 @@ func (j *job) sessions(ranks uint64) (all []*session) {
 // everyone is the mask of all ranks.
 const everyone = ^uint64(0)
 
-// log writes an event of the job to the daemon's log.
-func (j *job) log(event string, args ...any) {
-	j.card.server.options.Log.Info(event, append([]any{"card", j.card.name, "job", fmt.Sprintf("%016x", j.nonce)}, args...)...)
-}
-
 // tell sends a message to the sessions of some ranks.
 func (j *job) tell(ranks uint64, m *protocol.ToClient) {
 	for _, s := range j.sessions(ranks) {
@@ -157,9 +153,9 @@ func (j *job) start(ctx context.Context) {
 
 // begin tells the seats that an epoch begins.
 func (j *job) begin() {
-	j.log("epoch begins", "number", j.number, "epoch", j.epoch, "vid", j.first, "missing", j.missing())
 	between := j.paused != nil && j.first == *j.paused // two calls, where members return
 	j.state, j.confirmed, j.paused, j.renewing = running, 0, nil, false
+	j.noteEpoch(j.first)
 	for _, s := range j.seats {
 		s.returns = s.returns && !between
 	}
@@ -184,8 +180,8 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 	j.state = over
 	j.wait.Stop()
+	j.noteEnded(ended)
 	ended.Nonce = j.nonce
-	j.log("job ended", "cause", ended.Cause, "text", ended.Text)
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
 	delete(j.card.jobs, j.nonce)
 	if j.stop != nil {
@@ -218,6 +214,7 @@ func (j *job) drop(finished bool) {
 // leave takes a seat from its session. The job goes on without it only if its sums may be partial, or
 // if it has finished.
 func (j *job) leave(s *seat, lost bool) {
+	j.noteLeft(s, lost)
 	s.session = nil
 	switch {
 	case j.state == over:
@@ -265,6 +262,7 @@ func (j *job) Receive(f *frame.Frame) {
 	raw := slices.Clone(f.Raw)
 	for _, s := range j.sessions(ranks) {
 		s.forward(raw)
+		c.counts.out += uint64(len(f.Payload))
 	}
 }
 

@@ -2,14 +2,24 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 )
 
 // tagged is a connection whose first bytes have been read.
 type tagged struct {
 	net.Conn
-	tag *bytes.Reader
+	tag    *bytes.Reader
+	closed func()
+}
+
+func (t *tagged) Close() error {
+	defer t.closed()
+	return t.Conn.Close()
 }
 
 func (t *tagged) Read(p []byte) (int, error) {
@@ -55,3 +65,26 @@ func (l *handedOver) Close() error {
 }
 
 func (l *handedOver) Addr() net.Addr { return l.addr }
+
+// handshake gives handlers of gRPC the connection below, to close it. TLS is a matter of the listener.
+type handshake struct {
+	credentials.TransportCredentials
+}
+
+func (handshake) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return conn, below{conn}, nil
+}
+
+// below is the connection of a handler.
+type below struct{ conn net.Conn }
+
+func (below) AuthType() string { return "" }
+
+// closeBelow closes the connection of a stream, whatever waits to be sent.
+func closeBelow(stream context.Context) {
+	if p, ok := peer.FromContext(stream); ok {
+		if b, ok := p.AuthInfo.(below); ok {
+			b.conn.Close()
+		}
+	}
+}

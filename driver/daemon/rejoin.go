@@ -48,10 +48,24 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		refuse(protocol.Cause_MEMBER_LOST, "%s", r.text)
 		return
 	}
-	j.log("seat rejoined", "rank", rank, "client", s.name)
 	seat := j.seats[rank]
 	seat.session, seat.rejoin, seat.calls, seat.next = s, p, p.GetCalls(), p.GetNextVid()
 	j.startIfComplete()
+}
+
+// checkReports refuses reports that cannot be those of one job: see checkReport.
+func (j *job) checkReports(s *stop) error {
+	first := s.reports[j.seats[0]]
+	for _, seat := range j.seats {
+		r := s.reports[seat]
+		if d := int32(r.Low - first.Low); d < -j.reach() || d > j.reach() {
+			return fmt.Errorf("rank 0 lacks chunk %d and rank %d chunk %d, which cannot be", first.Low, seat.rank, r.Low)
+		}
+		if err := j.checkHeld(seat, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // meet hands the members of an earlier daemon's job the results that some of them lack. It returns the
@@ -67,7 +81,11 @@ func (j *job) meet(ctx context.Context) (first uint32, seen []uint16, err error)
 		seen = append(seen, uint16(seat.rejoin.GetEpoch()))
 		seat.rejoin = nil
 	}
-	s.proceed()
+	if err := j.checkReports(s); err != nil {
+		j.end(&protocol.Ended{Cause: protocol.Cause_RESULT_LOST, Vid: s.reports[j.seats[0]].Low, Text: err.Error()})
+	} else {
+		s.proceed()
+	}
 	j.card.mu.Unlock()
 	select {
 	case <-s.over:

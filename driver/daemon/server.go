@@ -1,13 +1,12 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -18,6 +17,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"tributary/driver"
@@ -28,32 +31,39 @@ import (
 // Version is the version of the protocol in SPEC.md.
 const Version = 1
 
-// dataTag opens a data connection, controlTag is how HTTP/2 opens a connection.
+// Settings of control connections.
 const (
-	dataTag    = "TRIBDAT1"
-	controlTag = "PRI * HT"
+	controlStreams = 16 // on a connection: sessions, and requests for health
+	controlBuffer  = 8 << 10
+	pingAfter      = 10 * time.Second // of silence; the other end then has gRPC's 20 s
+	nameBytes      = 256              // of a client's and a card's name in Hello
 )
-
-// openTimeout is how long a connection may take to say what it is.
-const openTimeout = 5 * time.Second
 
 // Options are the settings of a Server. The zero value of a field means its default.
 type Options struct {
-	Token []byte        // that sessions must show; empty: none
-	Wait  time.Duration // for the members of a job whose creator sets no time; default: a minute
-	Log   *slog.Logger  // default: none
+	Token  []byte        // that sessions must show; empty: none
+	TLS    *tls.Config   // of LoadTLS; nil: none
+	Limits Limits        // of what clients take
+	Admin  bool          // lets sessions that ask for it write registers
+	Wait   time.Duration // for the members of a job whose creator sets no time; default: a minute
+	Log    *slog.Logger  // default: none
+	Ready  func()        // is called when the server accepts connections; default: none
 }
 
 // Server shares cards among processes.
 type Server struct {
 	options Options
+	limits  Limits // with defaults
+	guards  *guards
+	meters  *meters
 	cards   map[string]*card
 	running context.Context // ends with the server
 	end     context.CancelFunc
 
-	mu       sync.Mutex
-	sessions map[key]*session // that have no data connection yet
-	stopped  bool             // refuses new jobs
+	mu        sync.Mutex
+	sessions  map[key]*session // that have no data connection yet
+	listening bool
+	stopped   bool // refuses new jobs
 }
 
 // New returns a server that shares open cards by name. It closes them at its end.
@@ -61,14 +71,18 @@ func New(cards map[string]*driver.Card, o Options) *Server {
 	if o.Wait == 0 {
 		o.Wait = time.Minute
 	}
+	if o.Ready == nil {
+		o.Ready = func() {}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, cards: map[string]*card{}, sessions: map[key]*session{}}
+	s := &Server{options: o, limits: o.Limits.withDefaults(), cards: map[string]*card{}, sessions: map[key]*session{}}
+	s.guards, s.meters = newGuards(s.limits), newMeters(s)
 	s.running, s.end = context.WithCancel(context.Background())
 	for name, d := range cards {
 		c := &card{name: name, driver: d, server: s, sessions: map[*session]bool{}, jobs: map[uint64]*job{}}
-		c.changed.L = &c.mu
+		c.changed.L, c.counts.ended = &c.mu, map[protocol.Cause]uint64{}
 		s.cards[name] = c
 	}
 	return s
@@ -80,83 +94,103 @@ func (s *Server) stopping() bool {
 	return s.stopped
 }
 
-// Serve accepts connections until ctx ends. Then it refuses new jobs, lets running ones finish for at
-// most grace, and closes the cards.
+// stopTime bounds how long the daemon waits for clients to read the end of their sessions.
+const stopTime = time.Second
+
+// Serve accepts connections until ctx ends. Then it refuses new jobs, ends those that wait for members,
+// lets running ones finish for at most grace, and closes the cards. It returns a TrustError for a
+// listener that others can reach, without TLS and a token or client certificates.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
+	if err := CheckTrust(listener.Addr(), s.options); err != nil {
+		listener.Close()
+		return errors.Join(err, s.closeCards())
+	}
+	if s.options.TLS != nil {
+		listener = secured(listener, s.options.TLS)
+	}
 	control := newHandedOver(listener.Addr())
-	controller := grpc.NewServer()
-	rpc.RegisterTributaryServer(controller, &service{server: s})
+	controller, healthy := s.newController()
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = controller.Serve(control) })
 	serving.Go(func() { s.accept(listener, control, &serving) })
+	s.mu.Lock()
+	s.listening = true
+	s.mu.Unlock()
+	s.options.Ready()
 
 	<-ctx.Done()
+	healthy.Shutdown()
+	s.stopJobs(grace)
+	err := s.closeCards()
+	listener.Close()
+	s.end()
+	late := time.AfterFunc(stopTime, controller.Stop) // a client that does not read
+	controller.GracefulStop()                         // the sessions have ended
+	late.Stop()
+	serving.Wait()
+	return err
+}
+
+// newController returns the server of control connections. Idle ones, such as those that open no
+// session, do not stay. Dead machines are noticed by pings.
+func (s *Server) newController() (*grpc.Server, *health.Server) {
+	controller := grpc.NewServer(
+		grpc.Creds(handshake{insecure.NewCredentials()}),
+		grpc.ConnectionTimeout(openTimeout),
+		grpc.MaxConcurrentStreams(controlStreams),
+		grpc.ReadBufferSize(controlBuffer), grpc.WriteBufferSize(controlBuffer),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: openTimeout, Time: pingAfter}),
+	)
+	rpc.RegisterTributaryServer(controller, &service{server: s})
+	healthy := health.NewServer()
+	healthy.SetServingStatus(rpc.Tributary_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(controller, &healthService{Server: healthy, running: s.running, watchers: gate{most: maxWatchers}})
+	return controller, healthy
+}
+
+// stopJobs refuses new jobs, ends those that have not started, and waits for the others.
+func (s *Server) stopJobs(grace time.Duration) {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	finish, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	for _, c := range s.cards {
+		c.endGathering()
+	}
+	for _, c := range s.cards {
 		c.idle(finish)
 	}
+}
+
+// endGathering ends the jobs that wait for members or for room.
+func (c *card) endGathering() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = nil
+	for _, j := range c.jobs {
+		if j.state == gathering {
+			j.end(&protocol.Ended{Cause: protocol.Cause_ABORTED, Text: stoppedText})
+		}
+	}
+}
+
+// stoppedText explains the end of jobs and sessions.
+const stoppedText = "the daemon has been stopped"
+
+// closeCards ends the jobs that are left, and closes the cards.
+func (s *Server) closeCards() error {
 	var errs []error
 	for _, c := range s.cards {
-		errs = append(errs, c.close("the daemon has been stopped"))
+		c.mu.Lock()
+		left := len(c.jobs)
+		c.mu.Unlock()
+		if left > 0 {
+			s.options.Log.Warn("jobs ended before they had finished", "card", c.name, "jobs", left)
+		}
+		errs = append(errs, c.close(stoppedText))
 	}
-	listener.Close()
-	s.end()
-	controller.GracefulStop() // the sessions have ended
-	serving.Wait()
 	return errors.Join(errs...)
-}
-
-// accept hands control connections to gRPC, and data connections to their sessions.
-func (s *Server) accept(listener net.Listener, control *handedOver, serving *sync.WaitGroup) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			control.Close()
-			return
-		}
-		serving.Go(func() {
-			if err := s.open(conn, control); err != nil {
-				s.options.Log.Info("connection refused", "from", conn.RemoteAddr(), "why", err)
-				conn.Close()
-			}
-		})
-	}
-}
-
-// open reads what a new connection is, and serves a data connection until its end.
-func (s *Server) open(conn net.Conn, control *handedOver) error {
-	_ = conn.SetReadDeadline(time.Now().Add(openTimeout))
-	stop := context.AfterFunc(s.running, func() { conn.Close() })
-	defer stop()
-	var tag [len(dataTag)]byte
-	if _, err := io.ReadFull(conn, tag[:]); err != nil {
-		return fmt.Errorf("no tag: %w", err)
-	}
-	switch string(tag[:]) {
-	case controlTag:
-		_ = conn.SetReadDeadline(time.Time{})
-		return control.hand(&tagged{Conn: conn, tag: bytes.NewReader(tag[:])})
-	case dataTag:
-		var k key
-		if _, err := io.ReadFull(conn, k[:]); err != nil {
-			return fmt.Errorf("no key: %w", err)
-		}
-		_ = conn.SetReadDeadline(time.Time{})
-		s.mu.Lock()
-		session := s.sessions[k]
-		delete(s.sessions, k)
-		s.mu.Unlock()
-		if session == nil {
-			return errors.New("no session has this key")
-		}
-		session.data(conn)
-		return nil
-	}
-	return errors.New("it is neither HTTP/2 nor a data connection")
 }
 
 // service implements the gRPC service.
@@ -168,28 +202,90 @@ type service struct {
 // Attach runs a session.
 func (v *service) Attach(stream grpc.BidiStreamingServer[protocol.ToDaemon, protocol.ToClient]) error {
 	s := v.server
-	first, err := stream.Recv()
-	if err != nil {
+	session, err := s.openSession(stream)
+	if session == nil {
 		return err
 	}
-	hello := first.GetHello()
-	if hello == nil {
-		return status.Error(codes.InvalidArgument, "a session begins with Hello")
+	defer s.guards.sessions.leave()
+	stop := context.AfterFunc(s.running, func() { session.end(errors.New(stoppedText)) })
+	defer stop()
+	log := s.options.Log.With("client", session.name, "card", session.card.name)
+	log.Info("session opened")
+	controlled := make(chan error, 1)
+	go func() { controlled <- session.control(stream) }()
+	<-session.over.Done()
+	s.leave(session)
+	err = context.Cause(session.over)
+	log.Info("session ended", "why", err)
+	late := time.NewTimer(stopTime)
+	defer late.Stop()
+	select { // the last messages, unless the client does not read them
+	case <-controlled:
+	case <-late.C:
+		closeBelow(stream.Context())
 	}
-	c, refused := s.welcome(hello)
+	return status.Error(codes.Aborted, err.Error())
+}
+
+// openSession opens the session that the first message of a stream asks for. Without an error it
+// returns nil if the daemon has refused it.
+func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, protocol.ToClient]) (*session, error) {
+	hello, refused, err := s.hello(stream)
+	if err != nil {
+		return nil, err
+	}
+	var c *card
+	if refused == nil {
+		c, refused = s.welcome(hello)
+	}
+	if refused == nil && !s.guards.sessions.enter() {
+		refused = s.limited(limitSessions, "the daemon has %d sessions, its limit; end one", s.limits.Sessions)
+	}
 	if refused != nil {
-		return stream.Send(&protocol.ToClient{Message: &protocol.ToClient_Refused{Refused: &protocol.Refused{Reason: refused.reason, Text: refused.text}}})
+		s.meters.refused(refused)
+		return nil, stream.Send(&protocol.ToClient{Message: &protocol.ToClient_Refused{Refused: &protocol.Refused{Reason: refused.reason, Text: refused.text}}})
 	}
 	session := newSession(c, stream.Context(), hello)
 	s.enter(session)
-	defer s.leave(session)
 	session.tell(&protocol.ToClient{Message: &protocol.ToClient_Welcome{Welcome: &protocol.Welcome{
 		Card: c.name, Key: session.key[:], Cards: slices.Sorted(maps.Keys(s.cards))}}})
-	stop := context.AfterFunc(s.running, func() { session.end(errors.New("the daemon has been stopped")) })
-	defer stop()
-	err = session.control(stream)
-	s.options.Log.Info("session ended", "client", session.name, "card", c.name, "why", err)
-	return status.Error(codes.Aborted, err.Error())
+	return session, nil
+}
+
+// hello reads the first message of a stream. The client has openTimeout to send it.
+func (s *Server) hello(stream grpc.BidiStreamingServer[protocol.ToDaemon, protocol.ToClient]) (*protocol.Hello, *refusal, error) {
+	if !s.guards.unopened.enter() {
+		return nil, s.limited(limitUnopened, "too many clients open a session at once; try again"), nil
+	}
+	defer s.guards.unopened.leave()
+	type received struct {
+		m   *protocol.ToDaemon
+		err error
+	}
+	first := make(chan received, 1)
+	go func() {
+		m, err := stream.Recv()
+		first <- received{m, err}
+	}()
+	late := time.NewTimer(openTimeout)
+	defer late.Stop()
+	select {
+	case <-late.C:
+		return nil, nil, status.Error(codes.DeadlineExceeded, fmt.Sprintf("no Hello within %s", openTimeout))
+	case <-s.running.Done():
+		return nil, nil, status.Error(codes.Aborted, stoppedText)
+	case got := <-first:
+		hello := got.m.GetHello()
+		switch {
+		case got.err != nil:
+			return nil, nil, got.err
+		case hello == nil:
+			return nil, nil, status.Error(codes.InvalidArgument, "a session begins with Hello")
+		case len(hello.Client) > nameBytes || len(hello.Card) > nameBytes:
+			return nil, nil, status.Error(codes.InvalidArgument, fmt.Sprintf("a name in Hello has more than %d bytes", nameBytes))
+		}
+		return hello, nil, nil
+	}
 }
 
 // welcome returns the card that a client asks for.

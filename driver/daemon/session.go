@@ -39,7 +39,6 @@ type session struct {
 	changed sync.Cond
 	frames  [][]byte // to the client
 	bytes   int      // of frames
-	dropped uint64   // frames that found no room
 }
 
 // key names a session on its data connection.
@@ -66,7 +65,7 @@ func (s *session) forward(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bytes+len(raw) > queueBytes {
-		s.dropped++
+		s.card.counts.fullQueue.Add(1)
 		return
 	}
 	s.frames = append(s.frames, raw)
@@ -139,6 +138,7 @@ func (s *session) handle(m *protocol.ToDaemon) error {
 }
 
 func (s *session) refused(request uint64, r *refusal) {
+	s.card.server.meters.refused(r)
 	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Refused{Refused: &protocol.Refused{
 		Request: request, Reason: r.reason, Text: r.text, Field: r.field}}})
 }
@@ -191,6 +191,9 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 		return err
 	case *protocol.ToDaemon_Report:
 		if j, seat := seatOf(s, m.Report.Nonce, m.Report.Rank); seat != nil && j.stop != nil {
+			if err := j.checkReport(seat, m.Report); err != nil {
+				return err
+			}
 			j.stop.report(seat, m.Report)
 		}
 	case *protocol.ToDaemon_Kept:
@@ -236,7 +239,7 @@ func (s *session) data(conn net.Conn) {
 	})
 	var writing sync.WaitGroup
 	writing.Go(func() { s.end(s.write(conn)) })
-	s.end(s.read(conn))
+	s.end(s.read(s.throttle(conn)))
 	writing.Wait()
 }
 
@@ -253,7 +256,7 @@ func (s *session) write(conn net.Conn) error {
 		if s.over.Err() != nil {
 			return context.Cause(s.over)
 		}
-		if _, err := batch.WriteTo(conn); err != nil {
+		if err := writeBatch(conn, batch); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ func (s *session) admit(h *frame.Header) (*job, error) {
 			c.counts.malformed++
 			return nil, nil
 		case int32(h.VID-j.seats[h.Rank].next) < 0:
+			c.accepted(j, h)
 			return j, nil
 		case since.IsZero():
 			since = time.Now()
@@ -61,8 +62,8 @@ func (c *card) wake() {
 // access answers a register access of the session. An error ends the session.
 func (s *session) access(h frame.Header) error {
 	reply := frame.Header{Kind: wire.KindReply, VID: h.VID, Length: h.Length, Code: wire.CodeBusy}
-	if h.Kind == wire.KindRegRead {
-		value, err := s.card.driver.ReadRegister(s.over, h.VID)
+	if h.Kind == wire.KindRegRead || s.mayWrite(h.VID) {
+		value, err := s.accessCard(&h)
 		var refused *driver.RefusedError
 		switch {
 		case errors.As(err, &refused):
@@ -72,6 +73,8 @@ func (s *session) access(h frame.Header) error {
 		default:
 			reply.Mask, reply.Code = value, wire.CodeDone
 		}
+	} else {
+		s.card.counts.writes.Add(1)
 	}
 	s.forward(frame.Append(nil, &reply, nil))
 	return nil

@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"driver/transport/serve":     {"driver/transport", "driver/daemon/protocol", "driver/daemon/protocol/rpc"},
 	"driver/transport/usb":       {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
 	"driver":                     {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model", "driver/cpu", "driver/daemon/protocol"},
-	"driver/daemon":              {"driver", "driver/daemon/protocol", "driver/daemon/protocol/rpc", "driver/element", "driver/frame", "driver/wire"},
+	"driver/daemon":              {"driver", "driver/daemon/protocol", "driver/daemon/protocol/rpc", "driver/element", "driver/frame", "driver/transport", "driver/wire"},
 	"driver/daemon/protocol":     {},
 	"driver/daemon/protocol/rpc": {"driver/daemon/protocol"},
 	"driver/virtual/pins":        {"driver/wire"},
@@ -66,8 +66,8 @@ var allowed = map[string][]string{
 	"driver/virtual/usbip":       {"driver/virtual/pins", "driver/wire"},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
+	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},

@@ -14,7 +14,7 @@ import (
 
 // TestHelp compares the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "sim", "trace", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -118,6 +118,19 @@ func TestErrors(t *testing.T) {
 			"sim . -pty card.tty -listen tcp::7000",
 			"sim . -baud 9600",
 			"sim . -pty card.tty -baud 0",
+			"serve",
+			"serve extra",
+			"serve -card cpu:sum=exact",
+			"serve -card model: -card card0=model:",
+			"serve -card model: -listen tcp",
+			"serve -card model: -listen unix:",
+			"serve -card model: -listen tcp:127.0.0.1:0 -tls-cert cert.pem",
+			"serve -card model: -listen tcp:127.0.0.1:0 -client-ca ca.pem",
+			"serve -card model: -listen unix:s -tls-cert cert.pem -tls-key key.pem",
+			"serve -card model: -metrics 9420",
+			"serve -card model: -wait 0s",
+			"serve -card model: -grace -1s",
+			"serve -card model: -timeout 0s",
 			"trace",
 			"trace unbuilt -format bf16",
 			"trace unbuilt -window 3",
@@ -136,6 +149,10 @@ func TestErrors(t *testing.T) {
 			"reduce -o folder.npy w0.npy",
 			"reduce -o sum.npy -record nowhere/link.log w0.npy",
 			"info -record folder.npy",
+			"serve -card model: -token-file missing",
+			"serve -card model: -listen tcp:127.0.0.1:0 -tls-cert w0.npy -tls-key w0.npy",
+			"serve -card model: -listen unix:w0.npy",
+			"serve -card model: -listen unix:nowhere/s",
 			"decode missing.log",
 			"decode w0.npy",
 		},
@@ -154,6 +171,8 @@ func TestErrors(t *testing.T) {
 			"info -card serial:card.tty@fast",
 			"info -card serial:card.tty",
 			"info -card serial:w0.npy",
+			"serve -card unix:no.sock -listen unix:s",
+			"serve -card model: -card sim:bare -listen unix:s",
 			"sim .",
 			"sim unbuilt",
 			"sim unbuilt -trace x.fst",

@@ -55,6 +55,11 @@ A CARD is named
                     #SERIAL only where there are several
   ftdi:, ft60x:     the card behind FTDI's FT232H or FT2232H, FT601 or FT600;
                     with numbers as above
+  serve:unix:PATH   the card that tributary serve shares on this machine;
+                    #NAME where it has several
+  serve:HOST:PORT   the one on another machine, likewise with /NAME;
+                    TRIBUTARY_TOKEN_FILE, TRIBUTARY_TLS_CA, TRIBUTARY_TLS_CERT
+                    and TRIBUTARY_TLS_KEY name the files that it asks for
   serial:PORT       the card behind a serial port, as in serial:/dev/ttyUSB1;
                     serial:PORT@BAUD at another rate than 3000000
 
@@ -85,6 +90,7 @@ Exit status
 		newSelftest(),
 		newBench(),
 		newReset(),
+		newServe(),
 		newSim(),
 		newTrace(),
 		newDecode(),

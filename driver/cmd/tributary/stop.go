@@ -15,11 +15,14 @@ import (
 // end of a virtual card, and the removal of incomplete files.
 var stopTime = 10 * time.Second
 
-// gaveUpError is the error of a command that did not end within stopTime.
-type gaveUpError struct{ cause error }
+// gaveUpError is the error of a command that did not end in time.
+type gaveUpError struct {
+	cause  error
+	waited time.Duration
+}
 
 func (e *gaveUpError) Error() string {
-	return fmt.Sprintf("stopped, %v; the command did not end within %s", e.cause, stopTime)
+	return fmt.Sprintf("stopped, %v; the command did not end within %s", e.cause, e.waited)
 }
 
 // execute runs a command line and returns the command and its error. It abandons a command that
@@ -27,21 +30,32 @@ func (e *gaveUpError) Error() string {
 func execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 	var running atomic.Pointer[cobra.Command]
 	running.Store(root)
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { running.Store(cmd) }
+	var grace atomic.Int64 // the command has its flags to itself
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		running.Store(cmd)
+		grace.Store(int64(graceOf(cmd)))
+	}
 	var cmd *cobra.Command
-	ended, err := await(ctx, stopTime, func() (err error) {
+	more := func() time.Duration { return stopTime + time.Duration(grace.Load()) }
+	ended, err := await(ctx, more, func() (err error) {
 		cmd, err = root.ExecuteContextC(ctx)
 		return err
 	})
 	if !ended {
-		return running.Load(), &gaveUpError{context.Cause(ctx)}
+		return running.Load(), &gaveUpError{context.Cause(ctx), more()}
 	}
 	return cmd, err
 }
 
+// graceOf returns how long a command may work on after the first signal, as its flag -grace sets it.
+func graceOf(cmd *cobra.Command) time.Duration {
+	grace, _ := cmd.Flags().GetDuration("grace") // other commands have none
+	return grace
+}
+
 // await runs work. When ctx is done, it allows work some more time and then abandons it; ended is
 // false.
-func await(ctx context.Context, more time.Duration, work func() error) (ended bool, err error) {
+func await(ctx context.Context, more func() time.Duration, work func() error) (ended bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	select {
@@ -52,7 +66,7 @@ func await(ctx context.Context, more time.Duration, work func() error) (ended bo
 	select {
 	case err := <-done:
 		return true, err
-	case <-time.After(more):
+	case <-time.After(more()):
 		return false, nil
 	}
 }
@@ -61,7 +75,8 @@ func await(ctx context.Context, more time.Duration, work func() error) (ended bo
 // leaves nothing incomplete.
 func stoppable(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		ended, err := await(cmd.Context(), 0, func() error { return run(cmd, args) })
+		atOnce := func() time.Duration { return 0 }
+		ended, err := await(cmd.Context(), atOnce, func() error { return run(cmd, args) })
 		if !ended {
 			return context.Cause(cmd.Context())
 		}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tributary/driver"
+	"tributary/driver/daemon"
+	_ "tributary/driver/transport/serve" // registers its scheme, for clients
+)
+
+// serveFlags is the command line of tributary serve.
+type serveFlags struct {
+	cards   []string
+	listen  string
+	cert    string
+	key     string
+	ca      string
+	token   string
+	metrics string
+	admin   bool
+	wait    time.Duration
+	grace   time.Duration
+	timeout time.Duration
+	json    bool
+}
+
+func newServe() *cobra.Command {
+	f := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve -card [NAME=]CARD",
+		Short: "Share cards among processes",
+		Long: `Opens cards and shares them among processes until Ctrl-C. Clients name a card by
+NAME; the first card without one is card0, the next card1. With a single card
+clients need no name.
+
+The address is a Unix socket, which this user alone may open, or a TCP port. An
+address that other machines can reach needs -tls-cert and -tls-key, and -token-file
+or -client-ca.
+
+At the first Ctrl-C or SIGTERM serve refuses new jobs and ends those that wait for
+members. Running ones have the time of -grace to finish. The second signal ends
+serve at once.
+
+serve prints a line when it is ready, and logs to standard error.`,
+		Example: `  tributary serve -card model:lanes=4
+  tributary serve -card left=usb:1209:7b7b#A1 -card right=usb:1209:7b7b#A2
+  tributary serve -card usb: -listen tcp::7420 -tls-cert cert.pem -tls-key key.pem -token-file token`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.cards, "card", nil, "share this `[NAME=]CARD`, see tributary -h; several times for several cards")
+	flags.StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:$XDG_RUNTIME_DIR/tributary.sock, or unix:/run/tributary.sock if root lacks that variable)")
+	flags.StringVar(&f.cert, "tls-cert", "", "use TLS with the certificate in `FILE`, in PEM")
+	flags.StringVar(&f.key, "tls-key", "", "use the certificate's key in `FILE`, in PEM")
+	flags.StringVar(&f.ca, "client-ca", "", "let only clients in whose certificate a CA in `FILE` signed, in PEM")
+	flags.StringVar(&f.token, "token-file", "", "let only clients in that have the token in `FILE`, of mode 0600")
+	flags.StringVar(&f.metrics, "metrics", "", "serve /metrics, /healthz and /readyz over HTTP at `HOST:PORT`")
+	flags.BoolVar(&f.admin, "admin", false, "let clients reset cards")
+	flags.DurationVar(&f.wait, "wait", time.Minute, "wait this `TIME` for the members of a job whose creator sets none")
+	flags.DurationVar(&f.grace, "grace", 30*time.Second, "let running jobs finish for this `TIME` at the end")
+	flags.DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when a card does not reply for this `TIME`")
+	flags.BoolVar(&f.json, "json", false, "print and log JSON")
+	return cmd
+}
+
+// sharedCard is a card of -card, with its name for clients.
+type sharedCard struct {
+	Name string `json:"name"`
+	Card string `json:"card"`
+}
+
+// parse returns the cards of -card. It refuses values that are invalid whatever the machine has.
+func (f *serveFlags) parse() ([]sharedCard, error) {
+	if len(f.cards) == 0 {
+		return nil, usagef("-card is missing; name the card to share")
+	}
+	var cards []sharedCard
+	unnamed := 0
+	for _, text := range f.cards {
+		c := parseShared(text)
+		if c.Name == "" {
+			c.Name = fmt.Sprintf("card%d", unnamed)
+			unnamed++
+		}
+		if err := checkShareable(c.Card); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(cards, func(other sharedCard) bool { return other.Name == c.Name }) {
+			return nil, usagef("-card %s: two cards are called %s; name them NAME=CARD", text, c.Name)
+		}
+		cards = append(cards, c)
+	}
+	return cards, f.check()
+}
+
+// parseShared splits [NAME=]CARD. An equals sign after a colon belongs to the card: model:lanes=4.
+func parseShared(text string) sharedCard {
+	name, card, named := strings.Cut(text, "=")
+	if !named || name == "" || strings.ContainsAny(name, ":/") {
+		return sharedCard{Card: text}
+	}
+	return sharedCard{Name: name, Card: card}
+}
+
+// checkShareable refuses cards that take arrays in this process and no frames.
+func checkShareable(card string) error {
+	if rest, ok := strings.CutPrefix(card, "cpu:"); ok {
+		return usagef("-card %s is a card in software, which sums arrays of its own process; use model:%s", card, rest)
+	}
+	return nil
+}
+
+func (f *serveFlags) check() error {
+	scheme, address, _ := strings.Cut(f.listen, ":")
+	switch {
+	case f.listen != "" && (scheme != "unix" || address == "") && (scheme != "tcp" || !strings.Contains(address, ":")):
+		return usagef("-listen %s: it must be unix:PATH or tcp:HOST:PORT", f.listen)
+	case (f.cert == "") != (f.key == ""):
+		return usagef("-tls-cert and -tls-key: a certificate needs its key; give both")
+	case f.ca != "" && f.cert == "":
+		return usagef("-client-ca: clients show certificates in TLS alone; add -tls-cert and -tls-key")
+	case f.cert != "" && scheme != "tcp":
+		return usagef("-tls-cert: a Unix socket has no TLS; add -listen tcp:HOST:PORT")
+	case f.wait <= 0:
+		return usagef("-wait %s: it must be more than zero", f.wait)
+	case f.grace < 0:
+		return usagef("-grace %s: it must not be negative", f.grace)
+	case f.timeout <= 0:
+		return usagef("-timeout %s: it must be more than zero", f.timeout)
+	}
+	if _, _, err := net.SplitHostPort(f.metrics); f.metrics != "" && err != nil {
+		return usagef("-metrics %s: it must be HOST:PORT", f.metrics)
+	}
+	return nil
+}
+
+// defaultAddress returns where to listen without -listen.
+func defaultAddress(runtimeDir string, root bool) (string, error) {
+	switch {
+	case runtimeDir != "":
+		return "unix:" + filepath.Join(runtimeDir, "tributary.sock"), nil
+	case root:
+		return "unix:/run/tributary.sock", nil
+	}
+	return "", usagef("-listen is missing, and XDG_RUNTIME_DIR is not set; give -listen unix:PATH")
+}
+
+func (f *serveFlags) run(ctx context.Context, out, errs io.Writer) error {
+	cards, err := f.parse()
+	if err != nil {
+		return err
+	}
+	options, err := f.options(errs)
+	if err != nil {
+		return err
+	}
+	listener, err := f.open(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	metrics, err := f.listenMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
+	opened, err := f.openCards(ctx, cards)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(opened)) {
+		defer showCard(ctx, opened[name], "serve", errs)()
+	}
+	until, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	options.Ready = func() {
+		notifyManager(options.Log, "READY=1")
+		if err := f.announce(out, listener.Addr(), cards, metrics); err != nil {
+			cancel(err)
+		}
+	}
+	server := daemon.New(opened, options)
+	go metrics.serve(server.Handler())
+	go func() { cancel(awaitGone(until, opened, options.Log)) }()
+	if err := serveUntil(until, server, listener, f.grace, options.Log); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is the normal end
+	}
+	return context.Cause(until)
+}
+
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, server *daemon.Server, listener net.Listener, grace time.Duration, log *slog.Logger) error {
+	stopping := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		notifyManager(log, "STOPPING=1")
+		log.Info("stopping", "why", context.Cause(ctx), "grace", grace.String())
+		close(stopping)
+	})
+	err := server.Serve(ctx, listener, grace)
+	if ctx.Err() == nil {
+		return err
+	}
+	<-stopping
+	if err != nil {
+		log.Error("not stopped in order", "why", err)
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}

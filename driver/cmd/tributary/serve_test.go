@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/daemon/protocol/rpc"
+)
+
+// served is a tributary serve that runs as a process.
+type served struct {
+	*exec.Cmd
+	out  *bufio.Reader
+	errs bytes.Buffer
+}
+
+// startServe starts the command and returns it with its first line: it is ready then.
+func startServe(t *testing.T, args ...string) (s *served, ready string) {
+	t.Helper()
+	s = &served{Cmd: exec.Command(os.Args[0], append([]string{"serve"}, args...)...)}
+	s.Env = append(os.Environ(), asCommand+"=1")
+	s.Stderr = &s.errs
+	out, err := s.StdoutPipe()
+	require.NoError(t, err)
+	s.out = bufio.NewReader(out)
+	require.NoError(t, s.Start())
+	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
+	ready, err = s.out.ReadString('\n')
+	require.NoError(t, err)
+	return s, ready
+}
+
+// end sends a signal and returns the exit status and the log.
+func (s *served) end(t *testing.T, signal os.Signal) (status int, log string) {
+	t.Helper()
+	require.NoError(t, s.Process.Signal(signal))
+	rest, err := io.ReadAll(s.out)
+	require.NoError(t, err)
+	require.Empty(t, string(rest))
+	s.Wait()
+	return s.ProcessState.ExitCode(), s.errs.String()
+}
+
+// TestServe runs a daemon with two cards until each of the signals.
+func TestServe(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		workFolder(t)
+		s, ready := startServe(t, "-card", "left=model:lanes=4", "-card", "model:", "-listen", "unix:s")
+		require.Equal(t, "serving at unix:s: left (model:lanes=4), card0 (model:)\n", ready)
+		info, err := os.Stat("s")
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		status, log := s.end(t, signal)
+		require.Equal(t, 0, status, log)
+		require.Regexp(t, `(?m)^time=\S+ level=INFO msg=stopping why="[a-z]+ signal received" grace=30s\n.*level=INFO msg=stopped\n$`, log)
+		require.NoFileExists(t, "s")
+	}
+}
+
+// TestServeDefault checks the default address, and that a second daemon there is refused while the first
+// one lives, and replaces the socket that it leaves when it is killed.
+func TestServeDefault(t *testing.T) {
+	workFolder(t)
+	path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "tributary.sock")
+	s, ready := startServe(t, "-card", "model:")
+	require.Equal(t, "serving at unix:"+path+": card0 (model:)\n", ready)
+	second := tributary(context.Background(), "serve", "-card", "model:")
+	require.Equal(t, said{1, "", "tributary serve: -listen unix:" + path + ": another program listens at " + path + "; stop it, or listen at another path\n"}, second)
+	s.end(t, syscall.SIGKILL)
+	require.FileExists(t, path)
+	s, _ = startServe(t, "-card", "model:")
+	status, _ := s.end(t, syscall.SIGTERM)
+	require.Equal(t, 0, status)
+}
+
+// TestDefaultAddress lists the default addresses.
+func TestDefaultAddress(t *testing.T) {
+	for _, x := range []struct {
+		dir  string
+		root bool
+		want string
+	}{
+		{"/run/user/1000", false, "unix:/run/user/1000/tributary.sock"},
+		{"/run/user/0", true, "unix:/run/user/0/tributary.sock"},
+		{"", true, "unix:/run/tributary.sock"},
+	} {
+		got, err := defaultAddress(x.dir, x.root)
+		require.NoError(t, err)
+		require.Equal(t, x.want, got)
+	}
+	_, err := defaultAddress("", false)
+	require.ErrorAs(t, err, new(usageError))
+}
+
+// TestServeOffLoopback refuses an address that other machines can reach, and names the flags.
+func TestServeOffLoopback(t *testing.T) {
+	workFolder(t)
+	s := tributary(context.Background(), "serve", "-card", "model:", "-listen", "tcp:0.0.0.0:0")
+	require.Equal(t, statusUsage, s.status)
+	require.Regexp(t, `^tributary serve: -listen tcp:0.0.0.0:0: other machines can reach \S+; give -tls-cert and -tls-key, and -token-file or -client-ca, or listen at a Unix socket or 127.0.0.1\n`, s.errs)
+}
+
+// TestServeJSON prints and logs JSON, and serves metrics. The token is in neither.
+func TestServeJSON(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.WriteFile("token", []byte("secret\n"), 0o600))
+	s, ready := startServe(t, "-card", "model:", "-listen", "tcp:127.0.0.1:0", "-token-file", "token", "-metrics", "127.0.0.1:0", "-json")
+	var line struct {
+		Address string
+		Cards   []sharedCard
+		Metrics string
+	}
+	require.NoError(t, json.Unmarshal([]byte(ready), &line))
+	require.Regexp(t, `^tcp:127.0.0.1:\d+$`, line.Address)
+	require.Equal(t, []sharedCard{{"card0", "model:"}}, line.Cards)
+	for path, want := range map[string]string{"metrics": "\ntributary_card_up{card=\"card0\"} 1\n", "healthz": "ok\n", "readyz": "ready\n"} {
+		r, err := http.Get(strings.TrimSuffix(line.Metrics, "metrics") + path)
+		require.NoError(t, err)
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		require.Equal(t, 200, r.StatusCode, "%s: %s", path, text)
+		require.Contains(t, string(text), want)
+	}
+	status, log := s.end(t, syscall.SIGTERM)
+	require.Equal(t, 0, status, log)
+	for _, text := range strings.Split(strings.TrimSpace(log), "\n") {
+		require.True(t, json.Valid([]byte(text)), text)
+	}
+	require.NotContains(t, ready+log, "secret")
+}
+
+// TestServeNotifies reports its states to the service manager, as systemd expects.
+func TestServeNotifies(t *testing.T) {
+	workFolder(t)
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "manager"})
+	require.NoError(t, err)
+	defer manager.Close()
+	t.Setenv("NOTIFY_SOCKET", "manager")
+	s, _ := startServe(t, "-card", "model:", "-listen", "unix:s")
+	said := make([]byte, 64)
+	n, err := manager.Read(said)
+	require.NoError(t, err)
+	require.Equal(t, "READY=1", string(said[:n]))
+	s.end(t, syscall.SIGTERM)
+	n, err = manager.Read(said)
+	require.NoError(t, err)
+	require.Equal(t, "STOPPING=1", string(said[:n]))
+}
+
+// TestServeSecondSignal ends a daemon at once although a job may go on for an hour.
+func TestServeSecondSignal(t *testing.T) {
+	workFolder(t)
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "manager"})
+	require.NoError(t, err)
+	defer manager.Close()
+	t.Setenv("NOTIFY_SOCKET", "manager")
+	s, _ := startServe(t, "-card", "model:", "-listen", "unix:s", "-grace", "1h")
+	conn, err := grpc.NewClient("unix:s", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	stream, err := rpc.NewTributaryClient(conn).Attach(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: &protocol.Hello{Version: 1}}}))
+	create := &protocol.Create{Parameters: &protocol.Parameters{Workers: new(uint32(1))}}
+	require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: create}}))
+	for begun := false; !begun; {
+		m, err := stream.Recv()
+		require.NoError(t, err)
+		if c := m.GetCreated(); c != nil {
+			require.NoError(t, stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Join{Join: &protocol.Join{Nonce: c.Nonce}}}))
+		}
+		begun = m.GetBegin() != nil
+	}
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	said := make([]byte, 64)
+	for n := 0; string(said[:n]) != "STOPPING=1"; {
+		n, err = manager.Read(said)
+		require.NoError(t, err)
+	}
+	ended := make(chan struct{})
+	go func() { s.Wait(); close(ended) }()
+	until(func() bool { // the first one may come before the command expects it
+		s.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	// Among so many signals, Go 1.26 dies of SIGSEGV now and then.
+	require.True(t, s.ProcessState.Sys().(syscall.WaitStatus).Signaled(), s.errs.String())
+}
+
+// TestServeLosesItsCards ends with an error when the last card has gone: a service manager can start the
+// daemon again.
+func TestServeLosesItsCards(t *testing.T) {
+	workFolder(t)
+	number, err := strconv.Atoi(strings.TrimPrefix(newCard(t, nil, straight), "test:"))
+	require.NoError(t, err)
+	var link net.Conn
+	lossy := newLink(func() net.Conn {
+		link = links[number]()
+		return link
+	})
+	reader, out := io.Pipe()
+	var errs bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(context.Background(), []string{"serve", "-card", lossy, "-listen", "unix:s"}, out, &errs)
+	}()
+	_, err = bufio.NewReader(reader).ReadString('\n')
+	require.NoError(t, err)
+	link.Close()
+	require.Equal(t, statusFailed, <-ended)
+	require.Regexp(t, `(?s)level=ERROR msg="card has gone" card=card0 .*tributary serve: card test:\d+ disconnected: .*; start it and open it again\n$`, errs.String())
+}
+
+// TestServeHasItsGrace: a daemon may work on for -grace, where other commands are given up.
+func TestServeHasItsGrace(t *testing.T) {
+	cmd := newServe()
+	require.NoError(t, cmd.ParseFlags([]string{"--grace", "5m"}))
+	require.Equal(t, "5m0s", graceOf(cmd).String())
+	require.Zero(t, graceOf(newInfo()))
+}
+
+// TestNameOfCard tells a name from the options of a card.
+func TestNameOfCard(t *testing.T) {
+	for text, want := range map[string]sharedCard{
+		"model:":            {"", "model:"},
+		"model:lanes=4":     {"", "model:lanes=4"},
+		"cpu=model:lanes=4": {"cpu", "model:lanes=4"},
+		"left=unix:a=b":     {"left", "unix:a=b"},
+		"unix:a=b":          {"", "unix:a=b"},
+		"=model:":           {"", "=model:"},
+		"a/b=model:":        {"", "a/b=model:"},
+		"usb:1209:7b7b#A=1": {"", "usb:1209:7b7b#A=1"},
+		"board 1=usb:":      {"board 1", "usb:"},
+	} {
+		require.Equal(t, want, parseShared(text), text)
+	}
+}
+
+// TestServeCannotPrint ends when nobody reads its first line.
+func TestServeCannotPrint(t *testing.T) {
+	workFolder(t)
+	reader, out := io.Pipe()
+	reader.CloseWithError(errors.New("nobody reads"))
+	var errs bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), []string{"serve", "-card", "model:", "-listen", "unix:s"}, out, &errs))
+	require.Regexp(t, `\ntributary serve: nobody reads\n$`, errs.String())
+}

@@ -1,0 +1,172 @@
+package main
+
+// The cards, options and addresses of tributary serve.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/daemon"
+	"tributary/driver/shell"
+)
+
+// options returns the daemon's options for the flags.
+func (f *serveFlags) options(errs io.Writer) (daemon.Options, error) {
+	o := daemon.Options{Admin: f.admin, Wait: f.wait, Log: slog.New(slog.NewTextHandler(errs, nil))}
+	if f.json {
+		o.Log = slog.New(slog.NewJSONHandler(errs, nil))
+	}
+	var err error
+	if f.token != "" {
+		if o.Token, err = daemon.ReadToken(f.token); err != nil {
+			return o, flagPath("-token-file:", err)
+		}
+	}
+	if f.cert != "" {
+		if o.TLS, err = daemon.LoadTLS(f.cert, f.key, f.ca); err != nil {
+			return o, err // it names the file
+		}
+	}
+	return o, nil
+}
+
+// open listens where the flags name an address that the options allow.
+func (f *serveFlags) open(ctx context.Context, o daemon.Options) (net.Listener, error) {
+	address := f.listen
+	if address == "" {
+		var err error
+		if address, err = defaultAddress(os.Getenv("XDG_RUNTIME_DIR"), os.Getuid() == 0); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := daemon.Listen(ctx, address)
+	if err != nil {
+		return nil, flagPath("-listen "+shell.Quote(address)+":", err)
+	}
+	var trust *daemon.TrustError
+	if errors.As(daemon.CheckTrust(listener.Addr(), o), &trust) {
+		listener.Close()
+		return nil, usagef("-listen %s: %s", address, trust.Text("-tls-cert and -tls-key", "-token-file or -client-ca"))
+	}
+	return listener, nil
+}
+
+// openCards opens cards by their names for clients: all or none.
+func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard) (map[string]*driver.Card, error) {
+	opened := map[string]*driver.Card{}
+	for _, c := range cards {
+		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout))
+		if err != nil {
+			return nil, errors.Join(err, closeAll(opened))
+		}
+		opened[c.Name] = card
+	}
+	return opened, nil
+}
+
+func closeAll(cards map[string]*driver.Card) error {
+	var errs []error
+	for _, c := range cards {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// awaitGone logs each card that has gone for good. It returns when all have gone, or ctx has ended: an
+// error of a card, or the cause of ctx.
+func awaitGone(ctx context.Context, cards map[string]*driver.Card, log *slog.Logger) error {
+	gone := make(chan error)
+	for name, c := range cards {
+		go func() {
+			select {
+			case <-c.Done():
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil { // the daemon closes its cards
+				gone <- context.Cause(ctx)
+				return
+			}
+			log.Error("card has gone", "card", name, "why", c.Err())
+			gone <- c.Err()
+		}()
+	}
+	var err error
+	for range cards {
+		err = <-gone
+	}
+	return err
+}
+
+// announce prints where the daemon listens, its cards, and where its metrics are.
+func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []sharedCard, metrics *metricsServer) error {
+	address := at.Network() + ":" + at.String()
+	if f.json {
+		return json.NewEncoder(out).Encode(struct {
+			Address string       `json:"address"`
+			Cards   []sharedCard `json:"cards"`
+			Metrics string       `json:"metrics,omitempty"`
+		}{address, cards, metrics.url()})
+	}
+	var names []string
+	for _, c := range cards {
+		names = append(names, fmt.Sprintf("%s (%s)", c.Name, c.Card))
+	}
+	where := ""
+	if url := metrics.url(); url != "" {
+		where = "; metrics at " + url
+	}
+	_, err := fmt.Fprintf(out, "serving at %s: %s%s\n", address, strings.Join(names, ", "), where)
+	return err
+}
+
+// metricsServer serves what operators watch. Without -metrics it has no listener.
+type metricsServer struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+func (f *serveFlags) listenMetrics(ctx context.Context) (*metricsServer, error) {
+	if f.metrics == "" {
+		return &metricsServer{}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.metrics)
+	if err != nil {
+		return nil, flagPath("-metrics", err)
+	}
+	return &metricsServer{listener, &http.Server{ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout}}, nil
+}
+
+// url returns where the metrics are, or "" without -metrics.
+func (m *metricsServer) url() string {
+	if m.listener == nil {
+		return ""
+	}
+	return "http://" + m.listener.Addr().String() + "/metrics"
+}
+
+// metricsTimeout bounds a request for metrics.
+const metricsTimeout = 10 * time.Second
+
+func (m *metricsServer) serve(handler http.Handler) {
+	if m.listener != nil {
+		m.server.Handler = handler
+		_ = m.server.Serve(m.listener) // until close
+	}
+}
+
+func (m *metricsServer) close() {
+	if m.listener != nil {
+		m.server.Close()
+		m.listener.Close() // it may not serve yet
+	}
+}

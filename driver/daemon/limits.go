@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"tributary/driver/daemon/protocol"
+)
+
+// Limits bound what clients take. The zero value of a field means its default.
+type Limits struct {
+	Sessions    int // at once; default 256
+	Seats       int // of a session; default 64
+	Rate        int // bytes a second that the daemon reads from a session; default 1 GiB
+	Connections int // a second, after a burst of two for each session; default 100
+	Queue       int // jobs that wait for room on a card; default 64
+	Calls       int // that a seat of a job announces before others do; default 65,536
+}
+
+// The names of limits, as refusals are counted.
+const (
+	limitConnections = "connections" // too many a second
+	limitOpen        = "open"        // too many connections at once
+	limitUnopened    = "unopened"    // too many that have not opened a session
+	limitSessions    = "sessions"
+	limitSeats       = "seats"
+	limitQueue       = "queue"
+	limitCalls       = "calls"
+)
+
+// limitNames lists the limits that refuse.
+var limitNames = []string{limitConnections, limitOpen, limitUnopened, limitSessions, limitSeats, limitQueue, limitCalls}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Sessions:    cmp.Or(l.Sessions, 256),
+		Seats:       cmp.Or(l.Seats, 64),
+		Rate:        cmp.Or(l.Rate, 1<<30),
+		Connections: cmp.Or(l.Connections, 100),
+		Queue:       cmp.Or(l.Queue, 64),
+		Calls:       cmp.Or(l.Calls, 1<<16),
+	}
+}
+
+// burst is how many connections the daemon takes at once: two for each session.
+func (l Limits) burst() int { return 2 * l.Sessions }
+
+// guards enforce the limits of a Server that concern connections.
+type guards struct {
+	arriving *rate.Limiter // connections a second
+	open     gate          // connections at once
+	unopened gate          // connections and streams that have not opened a session
+	sessions gate
+}
+
+func newGuards(l Limits) *guards {
+	return &guards{
+		arriving: rate.NewLimiter(rate.Limit(l.Connections), l.burst()),
+		open:     gate{most: int64(2 * l.burst())}, // sessions, and as many that open or ask for health
+		unopened: gate{most: int64(l.burst())},
+		sessions: gate{most: int64(l.Sessions)},
+	}
+}
+
+// arrive lets a connection in, or returns the limit that refuses it.
+func (g *guards) arrive() (limit string) {
+	switch {
+	case !g.arriving.Allow():
+		return limitConnections
+	case !g.open.enter():
+		return limitOpen
+	case !g.unopened.enter():
+		g.open.leave()
+		return limitUnopened
+	}
+	return ""
+}
+
+// gate lets at most a number in.
+type gate struct {
+	most   int64
+	inside atomic.Int64
+}
+
+func (g *gate) enter() bool {
+	if g.inside.Add(1) > g.most {
+		g.inside.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (g *gate) leave() { g.inside.Add(-1) }
+
+// limited refuses a request because of a limit, and counts it.
+func (s *Server) limited(limit, format string, args ...any) *refusal {
+	s.meters.limited.WithLabelValues(limit).Inc()
+	return refuse(protocol.Reason_LIMIT, format, args...)
+}
+
+// seatsOf counts the seats that a session holds.
+func (c *card) seatsOf(s *session) (n int) {
+	for _, j := range c.jobs {
+		n += len(j.ranksOf(s))
+	}
+	return n
+}
+
+// checkReport refuses a report that cannot be true. The daemon steps through the chunks between two
+// reports while the card waits, so they must not be far apart.
+func (j *job) checkReport(s *seat, r *protocol.Report) error {
+	if int32(r.Low-s.sent) < -j.reach() || int32(r.Low-s.next) > 0 {
+		return fmt.Errorf("rank %d reports that it lacks chunk %d, which cannot be", s.rank, r.Low)
+	}
+	return j.checkHeld(s, r)
+}
+
+// reach is how far a seat's data goes beyond what it lacks, at most.
+func (j *job) reach() int32 { return int32(max(len(j.kept), 2*j.parameters.Window)) }
+
+func (j *job) checkHeld(s *seat, r *protocol.Report) error {
+	for _, vid := range r.Held {
+		if d := int32(vid - r.Low); d <= 0 || d > j.reach() {
+			return fmt.Errorf("rank %d reports that it lacks chunk %d and holds chunk %d, which cannot be", s.rank, r.Low, vid)
+		}
+	}
+	return nil
+}
+
+// throttle returns a reader of the session's data connection that keeps its rate.
+func (s *session) throttle(conn io.Reader) io.Reader {
+	most := s.card.server.limits.Rate
+	burst := max(1, most/64)
+	return &throttled{conn: conn, over: s.over, rate: rate.NewLimiter(rate.Limit(most), burst), burst: burst, waited: s.card.server.meters.throttled.Add}
+}
+
+// throttled is a reader with a limit of bytes a second.
+type throttled struct {
+	conn   io.Reader
+	over   context.Context
+	rate   *rate.Limiter
+	burst  int
+	waited func(seconds float64)
+}
+
+func (t *throttled) Read(p []byte) (int, error) {
+	n, err := t.conn.Read(p[:min(len(p), t.burst)])
+	delay := t.rate.ReserveN(time.Now(), n).Delay()
+	if delay == 0 {
+		return n, err
+	}
+	t.waited(delay.Seconds())
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return n, err
+	case <-t.over.Done():
+		return n, context.Cause(t.over)
+	}
+}

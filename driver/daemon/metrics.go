@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/element"
+	"tributary/driver/frame"
+)
+
+// counts are what a card's metrics count. The card's mutex guards them, except for atomic ones.
+type counts struct {
+	foreign   uint64 // frames of a job or rank that the session does not hold
+	stale     uint64 // frames of an epoch that is not running
+	malformed uint64 // frames of another format or length
+	fullQueue atomic.Uint64
+	writes    atomic.Uint64 // of registers, answered with busy
+
+	in, out  uint64 // bytes of payload
+	repeated uint64 // data frames of a chunk that the seat has sent before
+	epochs   uint64
+	lost     uint64 // members
+	ended    map[protocol.Cause]uint64
+}
+
+// accepted counts a data frame that goes to the card.
+func (c *card) accepted(j *job, h *frame.Header) {
+	c.counts.in += uint64(int(h.Length) * element.Size(h.Format))
+	if s := j.seats[h.Rank]; int32(h.VID-s.sent) < 0 {
+		c.counts.repeated++
+	} else {
+		s.sent = h.VID + 1
+	}
+}
+
+// noteEpoch counts an epoch that begins with a VID.
+func (j *job) noteEpoch(first uint32) {
+	j.card.counts.epochs++
+	go j.card.server.options.Log.Info("epoch begins", "card", j.card.name, "job", j.number, "epoch", j.epoch, "vid", first, "missing", j.missing())
+	for _, s := range j.seats {
+		s.sent = first
+	}
+}
+
+// noteEnded counts and logs the end of a job. The log may block, and the card's mutex is held.
+func (j *job) noteEnded(e *protocol.Ended) {
+	j.card.counts.ended[e.Cause]++
+	number := -1
+	if j.relay != nil {
+		number = int(j.number)
+	}
+	go j.card.server.options.Log.Info("job ended", "card", j.card.name, "job", number, "members", len(j.seats),
+		"cause", word(e.Cause.String()), "why", e.Text)
+}
+
+// noteLeft counts a member whose connection has ended while its job needed it.
+func (j *job) noteLeft(s *seat, lost bool) {
+	if lost && j.state != over && j.finished&s.bit() == 0 {
+		j.card.counts.lost++
+	}
+}
+
+// meters are the counters of a Server that belong to no card.
+type meters struct {
+	registry  *prometheus.Registry
+	refusals  *prometheus.CounterVec // by reason
+	limited   *prometheus.CounterVec // by limit
+	closed    *prometheus.CounterVec // connections, by why
+	throttled prometheus.Counter
+}
+
+// Why the daemon closed a connection that opened no session.
+const (
+	closedSilent = "silent" // it did not say what it is in time
+	closedOther  = "tag"    // it is neither control nor data
+	closedKey    = "key"    // no session has its key
+	closedLimit  = "limit"
+)
+
+func newMeters(s *Server) *meters {
+	m := &meters{
+		registry:  prometheus.NewRegistry(),
+		refusals:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_refusals_total", Help: "Requests refused, by reason."}, []string{"reason"}),
+		limited:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_limited_total", Help: "Connections and requests refused, by limit."}, []string{"limit"}),
+		closed:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_connections_closed_total", Help: "Connections closed that opened no session, by cause."}, []string{"cause"}),
+		throttled: prometheus.NewCounter(prometheus.CounterOpts{Name: "tributary_throttled_seconds_total", Help: "Time that reading from sessions paused because of their rate."}),
+	}
+	for reason := range protocol.Reason_name {
+		if reason != 0 {
+			m.refusals.WithLabelValues(word(protocol.Reason(reason).String()))
+		}
+	}
+	for _, limit := range limitNames {
+		m.limited.WithLabelValues(limit)
+	}
+	for _, why := range []string{closedSilent, closedOther, closedKey, closedLimit} {
+		m.closed.WithLabelValues(why)
+	}
+	m.registry.MustRegister(m.refusals, m.limited, m.closed, m.throttled, cardMetrics{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// refused counts a refusal.
+func (m *meters) refused(r *refusal) { m.refusals.WithLabelValues(word(r.reason.String())).Inc() }
+
+// word returns a constant of the protocol as a label's value: MEMBER_LOST as member_lost.
+func word(constant string) string { return strings.ToLower(constant) }
+
+// cardMetrics reads the cards' counts and states when they are asked for.
+type cardMetrics struct{ server *Server }
+
+func describeMetric(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("tributary_"+name, help, append([]string{"card"}, labels...), nil)
+}
+
+var (
+	upDesc       = describeMetric("card_up", "1 if the card is open, 0 if it has gone for good.")
+	payloadDesc  = describeMetric("payload_bytes_total", "Bytes of payload from sessions to the card (in) and of sums to sessions (out).", "direction")
+	droppedDesc  = describeMetric("frames_dropped_total", "Frames dropped, by kind.", "kind")
+	repeatedDesc = describeMetric("frames_repeated_total", "Data frames of a chunk that their seat has sent before.")
+	writesDesc   = describeMetric("register_writes_refused_total", "Writes of registers that the daemon answered with busy.")
+	sessionsDesc = describeMetric("sessions", "Open sessions.")
+	jobsDesc     = describeMetric("jobs", "Jobs, by state.", "state")
+	endedDesc    = describeMetric("jobs_ended_total", "Jobs that have ended, by cause.", "cause")
+	epochsDesc   = describeMetric("epochs_begun_total", "Epochs begun.")
+	lostDesc     = describeMetric("members_lost_total", "Members whose connection ended while their job ran.")
+	queueDesc    = describeMetric("queue_bytes", "Bytes of frames that wait for sessions to read them.")
+	lagDesc      = describeMetric("lag_chunks", "Chunks that a rank has sent less than the rank of its job that has sent most.", "job", "rank")
+)
+
+// Describe implements prometheus.Collector.
+func (cardMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{upDesc, payloadDesc, droppedDesc, repeatedDesc, writesDesc, sessionsDesc, jobsDesc, endedDesc, epochsDesc, lostDesc, queueDesc, lagDesc} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector. It sends the metrics when it has released the card.
+func (m cardMetrics) Collect(metrics chan<- prometheus.Metric) {
+	for _, c := range m.server.cards {
+		for _, one := range c.metrics() {
+			metrics <- one
+		}
+	}
+}
+
+func (c *card) metrics() (all []prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		all = append(all, prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), append([]string{c.name}, labels...)...))
+	}
+	gauge := func(d *prometheus.Desc, x int, labels ...string) {
+		all = append(all, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(x), append([]string{c.name}, labels...)...))
+	}
+	up := 0
+	if c.driver.Err() == nil {
+		up = 1
+	}
+	gauge(upDesc, up)
+	counter(payloadDesc, c.counts.in, "in")
+	counter(payloadDesc, c.counts.out, "out")
+	counter(droppedDesc, c.counts.foreign, "foreign")
+	counter(droppedDesc, c.counts.stale, "stale")
+	counter(droppedDesc, c.counts.malformed, "malformed")
+	counter(droppedDesc, c.counts.fullQueue.Load(), "full_queue")
+	counter(repeatedDesc, c.counts.repeated)
+	counter(writesDesc, c.counts.writes.Load())
+	counter(epochsDesc, c.counts.epochs)
+	counter(lostDesc, c.counts.lost)
+	for cause, name := range protocol.Cause_name {
+		if cause != 0 {
+			counter(endedDesc, c.counts.ended[protocol.Cause(cause)], word(name))
+		}
+	}
+	gauge(sessionsDesc, len(c.sessions))
+	gauge(queueDesc, c.queueBytes())
+	for state, n := range c.jobsByState() {
+		gauge(jobsDesc, n, state)
+	}
+	for _, j := range c.jobs {
+		if j.state == running {
+			for rank, lag := range j.lags() {
+				gauge(lagDesc, lag, strconv.Itoa(int(j.number)), strconv.Itoa(rank))
+			}
+		}
+	}
+	return all
+}
+
+// queueBytes returns the bytes that wait for the card's sessions to read them.
+func (c *card) queueBytes() (n int) {
+	for s := range c.sessions {
+		s.mu.Lock()
+		n += s.bytes
+		s.mu.Unlock()
+	}
+	return n
+}
+
+func (c *card) jobsByState() map[string]int {
+	names := map[state]string{gathering: "gathering", starting: "starting", running: "running", stopped: "stopped"}
+	jobs := map[string]int{"queued": 0}
+	for _, name := range names {
+		jobs[name] = 0
+	}
+	for _, j := range c.jobs {
+		name := names[j.state]
+		if slices.Contains(c.queue, j) {
+			name = "queued"
+		}
+		jobs[name]++
+	}
+	return jobs
+}
+
+// lags returns how many chunks each rank that is there and has not finished trails the first one.
+func (j *job) lags() map[int]int {
+	lags := map[int]int{}
+	first := j.seats[0].sent
+	for _, s := range j.seats {
+		if int32(s.sent-first) > 0 {
+			first = s.sent
+		}
+	}
+	for _, s := range j.seats {
+		if s.session != nil && j.finished&s.bit() == 0 {
+			lags[s.rank] = int(first - s.sent)
+		}
+	}
+	return lags
+}
