@@ -292,8 +292,19 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 		err = &CallsDifferError{Card: j.card.name, Ranks: ints(e.Ranks), Text: e.Text}
 	case protocol.Cause_RESULT_LOST:
 		err = &ResultLostError{Card: j.card.name, VID: e.Vid}
+	case protocol.Cause_CARD_LOST:
+		err = j.cardLost(err)
 	}
 	j.endLocked(err)
+}
+
+// cardLost returns why a job has ended with the daemon's card.
+func (j *Job) cardLost(why error) error {
+	o := &j.outage
+	if j.cfg.CarryOn > 0 && j.stopped && o.cause != nil {
+		return &LostError{Card: j.card.name, Cause: o.cause, Waited: time.Since(o.went), Err: why}
+	}
+	return &DiedError{Card: j.card.name, Err: why}
 }
 
 // leaveSeats removes an ended job from those of the card. The daemon ends it for the other members,

@@ -138,7 +138,7 @@ func (j *job) start(ctx context.Context) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: err.Error()})
+		j.end(&protocol.Ended{Cause: causeOf(err), Text: err.Error()})
 		return
 	case j.state == over: // a member left meanwhile
 		go relay.Job().Abort(context.WithoutCancel(ctx))
@@ -149,6 +149,15 @@ func (j *job) start(ctx context.Context) {
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
 	}
+}
+
+// causeOf returns why a job ends whose set-up has failed: the card has gone, or cannot set it up.
+func causeOf(err error) protocol.Cause {
+	var died *driver.DiedError
+	if errors.As(err, &died) {
+		return protocol.Cause_CARD_LOST
+	}
+	return protocol.Cause_ABORTED
 }
 
 // begin tells the seats that an epoch begins.
@@ -286,7 +295,10 @@ func (j *job) Ended(err error) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	ended := &protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: "the job has ended on the card"}
-	if err != nil {
+	switch died, ok := err.(*driver.DiedError); {
+	case ok:
+		ended.Text = died.Reason() // the members' library adds the rest
+	case err != nil:
 		ended.Text = err.Error()
 	}
 	j.end(ended)

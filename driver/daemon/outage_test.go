@@ -93,6 +93,32 @@ func finishAll(ctx context.Context, t testing.TB, j *driver.Job, others []*drive
 	all.Wait()
 }
 
+// TestCardGone loses the card of a job that does not carry on: every member gets a DiedError, as on a
+// card of its own. It was an EndedError without a type.
+func TestCardGone(t *testing.T) {
+	ctx := testContext(t)
+	card := newFragile(t)
+	shared, err := driver.Open(ctx, card.name, driver.WithTimeout(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := open(t, serveCard(t, shared, daemon.Options{})).Configure(ctx, driver.JobConfig{Workers: 2, Here: []int{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := joined(ctx, t, j, 1)
+	if err := errors.Join(j.AwaitMembers(ctx), m.Job().AwaitMembers(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	card.cut()
+	for _, m := range []*driver.Member{j.Member(0), m} { // neither call is complete without the other
+		var died *driver.DiedError
+		if err := m.AllReduce(ctx, make([]float32, 100)); !errors.As(err, &died) {
+			t.Errorf("rank %d got %v", m.Rank(), err)
+		}
+	}
+}
+
 // door is a socket in front of a daemon. move cuts all connections at once, as a daemon's death does, and
 // leads the next ones to another daemon.
 type door struct {
