@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// ending is how a life ended.
+type ending struct {
+	rank    int
+	killed  bool
+	failed  bool // with the error of that kind, at that stage
+	stage   string
+	kind    string
+	ranks   []int // that the error names
+	text    string
+	returns bool
+}
+
+// damage is what may be the reason for a failure.
+type damage struct {
+	card, daemon bool  // was killed, during the job or shortly before
+	dead         []int // ranks that were killed
+	left         []int // ranks that ended in another way
+}
+
+// explain returns nil if the damage is a reason for the end of a life.
+func (j *jobPlan) explain(e ending, d damage) error {
+	if e.killed || !e.failed {
+		return nil
+	}
+	outage, dead := d.card || d.daemon, len(d.dead) > 0
+	survives := j.Carry // outages
+	ok := false
+	switch e.kind {
+	case "MemberLostError":
+		// After the death of a daemon, nobody knows who had finished, or had left.
+		known := func(rank int) bool {
+			return slices.Contains(d.dead, rank) || d.daemon && slices.Contains(d.left, rank)
+		}
+		ok = !slices.ContainsFunc(e.ranks, func(rank int) bool { return !known(rank) })
+	case "ResultLostError":
+		ok = survives && outage && dead
+	case "EvictedError":
+		ok = j.Partial
+	case "DiedError":
+		ok = outage && !survives || e.stage == "open" || e.stage == "join"
+	case "LostError": // the members that were killed did not come to the next epoch
+		ok = survives && outage && dead
+	case "NO_JOB":
+		ok = outage || dead
+	case "STARTED": // the job waits, at another daemon, for the members that it had
+		ok = survives && d.daemon
+	}
+	if e.stage == "start" && survives && d.daemon && (e.kind == "LostError" || e.kind == "MemberLostError") {
+		ok = true // a job whose members had not all joined cannot go on at another daemon
+	}
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("rank %d failed at %s without a reason (card killed: %t, daemon killed: %t, members killed: %d): %s: %s",
+		e.rank, e.stage, d.card, d.daemon, d.dead, e.kind, e.text)
+}
