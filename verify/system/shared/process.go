@@ -25,7 +25,6 @@ type process struct {
 	take  func(event)   // handles the other events, one after another
 	shot  atomic.Bool   // the campaign has killed it
 	phase phase         // in which it killed itself; of the reader
-	wrote bytes.Buffer  // to its standard error
 }
 
 // start starts a process of a role. Its events reach take.
@@ -37,7 +36,7 @@ func start(role, name string, environment []string, log *journal, take func(even
 	p := &process{name: name, cmd: exec.Command(program), log: log, take: take,
 		ready: make(chan struct{}), over: make(chan struct{}), pongs: make(chan event, 1)}
 	p.cmd.Env = append(append(os.Environ(), "GOTRACEBACK=all", roleVariable+"="+role), environment...)
-	p.cmd.Stderr = &p.wrote
+	p.cmd.Stderr = &lines{who: name, log: log}
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -86,9 +85,6 @@ func (p *process) read(out io.Reader) {
 		killed: status.Signaled() && status.Signal() == syscall.SIGKILL && (p.phase != "" || p.shot.Load())}
 	if e.killed && p.phase == "" {
 		e.Phase = anytime
-	}
-	if p.wrote.Len() > 0 {
-		p.log.note(p.name, "wrote:\n%s", p.wrote.Bytes())
 	}
 	p.log.note(p.name, "is dead: %s", e.status)
 	p.take(e)
@@ -176,7 +172,7 @@ type journal struct {
 }
 
 // mostLines is how much a journal keeps.
-const mostLines = 4000
+const mostLines = 20_000
 
 func (j *journal) note(who, format string, args ...any) {
 	j.mu.Lock()
@@ -203,4 +199,23 @@ func (j *journal) text() string {
 		fmt.Fprintln(&b, line)
 	}
 	return b.String()
+}
+
+// lines notes what a process writes, line by line.
+type lines struct {
+	who  string
+	log  *journal
+	rest []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		l.log.note(l.who, "| %s", line)
+		l.rest = rest
+	}
 }

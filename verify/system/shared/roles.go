@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -176,6 +177,7 @@ func (r *role) daemon() error {
 	return daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{
 		Limits: daemon.Limits{Connections: 10_000}, // members come back all at once
 		Ready:  func() { r.report(event{Is: "ready"}) },
+		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	}).Serve(ctx, listener, 0)
 }
 
@@ -216,4 +218,12 @@ func (r *role) registerSession() {
 		session := conn.(*serve.Session)
 		return &mortalSession{session, newMortal(session, &r.trigger, frame.ToCard)}, nil
 	})
+}
+
+// withoutTime drops the time of a line in a log, which the journal has.
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
 }
