@@ -246,7 +246,7 @@ func (j *job) Receive(f *frame.Frame) {
 	if j.state != running || f.Epoch != j.epoch {
 		return
 	}
-	ranks := f.Receivers
+	ranks, raw := f.Receivers, slices.Clone(f.Raw)
 	if f.Kind == wire.KindStatus {
 		ranks = 1 << f.Rank
 		switch f.Code {
@@ -256,10 +256,10 @@ func (j *job) Receive(f *frame.Frame) {
 			j.evicted |= cmp.Or(f.Mask, ranks)
 		}
 	} else {
-		j.kept.keep(f)
+		end := len(raw) - wire.CRCBytes
+		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
 		j.noteSummed()
 	}
-	raw := slices.Clone(f.Raw)
 	for _, s := range j.sessions(ranks) {
 		s.forward(raw)
 		c.counts.out += uint64(len(f.Payload))

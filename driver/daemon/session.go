@@ -264,7 +264,7 @@ func (s *session) write(conn net.Conn) error {
 
 // read forwards the client's frames, in batches by job.
 func (s *session) read(conn io.Reader) error {
-	scan := frame.NewScanner(frame.ToCard, 0)
+	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
 	b := &batch{session: s}
 	for {
