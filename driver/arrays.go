@@ -30,6 +30,9 @@ func arraysOf(conn transport.Conn) *cpu.Card {
 	return card
 }
 
+// TakesArrays reports whether the card is in this process and takes arrays as they are (cpu).
+func (c *Card) TakesArrays() bool { return c.arrays != nil }
+
 // handOver gives the arrays of the flow's first call to the card, and those of the next calls as
 // soon as the card has summed the ones before. The card may call back meanwhile.
 func (f *flow) handOver() {

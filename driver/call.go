@@ -5,6 +5,7 @@ package driver
 // the writer reads while the call is pinned.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,8 @@ func (k *call) run(ctx context.Context, o reduceOptions) error {
 	if o.progress != nil {
 		o.progress(0, k.elements)
 	}
-	k.timer.Reset(c.opts.timeout)
+	timeout := cmp.Or(o.timeout, c.opts.timeout)
+	k.timer.Reset(timeout)
 	defer k.timer.Stop()
 	for {
 		select {
@@ -140,7 +142,7 @@ func (k *call) run(ctx context.Context, o reduceOptions) error {
 				return k.giveUp(err, k.flow.job.givenUp(k.flow.name(), err))
 			}
 		case <-k.timer.C:
-			left := c.opts.timeout - k.silent()
+			left := timeout - k.silent()
 			if left <= 0 && !c.missed(k.flow.job) {
 				err := k.overdue(nil)
 				return k.giveUp(err, err)

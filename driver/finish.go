@@ -114,6 +114,13 @@ func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) 
 	if f.left == 0 {
 		return buf, longestWait
 	}
+	if j.card.link.blocks != nil {
+		if f.sent.IsZero() {
+			f.sent = now
+			j.finishBlocks()
+		}
+		return buf, longestWait
+	}
 	if !f.sent.IsZero() {
 		if wait := f.sent.Add(f.backOff.wait(&j.timing)).Sub(now); wait > 0 {
 			return buf, wait

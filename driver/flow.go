@@ -45,6 +45,7 @@ type flow struct {
 
 	backOff backOff
 	moved   time.Time // last sign of progress
+	asked   time.Time // on a card that takes blocks: when the flow last asked who is late
 	handing bool      // a call's arrays are being handed to the card
 }
 
@@ -164,6 +165,9 @@ func (f *flow) add(k *call) {
 		f.order, f.answered = 0, [fastAsk]uint64{}
 		f.moved = time.Now()
 		j.flows = append(j.flows, f)
+		for _, m := range f.members {
+			m.got = 0
+		}
 	}
 	k.from, k.base, k.vid = f.chunks, f.chunks, f.vid(f.chunks)
 	f.chunks += k.chunks

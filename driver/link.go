@@ -21,6 +21,7 @@ type link struct {
 	conn     transport.Conn
 	expected expecter       // nil when any configuration hash is accepted
 	session  session        // nil when this program owns the card
+	blocks   *blocks        // of a shared card that takes arrays
 	over     chan struct{}  // closed when err is set
 	running  sync.WaitGroup // the reader and the writer
 	ending   sync.Once
@@ -36,7 +37,9 @@ type link struct {
 func (c *Card) attach(conn transport.Conn) *link {
 	l := &link{conn: conn, over: make(chan struct{})}
 	l.expected, _ = conn.(expecter)
-	l.session, _ = conn.(session)
+	if l.session, _ = conn.(session); l.session != nil {
+		l.blocks = newBlocks(l.session)
+	}
 	if c.record != nil {
 		l.conn = c.record(conn)
 	}
@@ -65,6 +68,9 @@ func (l *link) end() error {
 	l.ending.Do(func() {
 		l.ended = l.conn.Close()
 		l.running.Wait()
+		if l.session != nil {
+			l.session.Release()
+		}
 	})
 	return l.ended
 }

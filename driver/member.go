@@ -15,6 +15,7 @@ type Member struct {
 	// Guarded by Card.mu.
 	next  uint32 // VID of the first chunk after the member's complete calls
 	calls uint64 // complete calls
+	got   int    // on a card that takes blocks: chunks of the flow whose sums have come
 	flow  *flow  // that uses the member's arrays; nil between calls
 	stats MemberStats
 	out   *EvictedError // why the member has left the job; nil while it takes part

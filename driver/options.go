@@ -86,6 +86,7 @@ type ReduceOption func(*reduceOptions)
 type reduceOptions struct {
 	progress func(done, total int)
 	detach   bool
+	timeout  time.Duration
 }
 
 // optionsOf returns the options of a call. A call without options allocates nothing for them.
@@ -105,6 +106,11 @@ func optionsOf(opts []ReduceOption) reduceOptions {
 // call's return, not the link.
 func WithProgress(f func(done, total int)) ReduceOption {
 	return func(o *reduceOptions) { o.progress = f }
+}
+
+// WithCallTimeout sets how long the call waits without progress, instead of the card's WithTimeout.
+func WithCallTimeout(d time.Duration) ReduceOption {
+	return func(o *reduceOptions) { o.timeout = d }
 }
 
 // WithDetach lets a call whose context ends leave without ending the job. The driver copies the

@@ -17,6 +17,10 @@ func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
 	switch {
 	case j.card.arrays != nil:
 		return buf // the card has the arrays
+	case j.card.link.blocks != nil:
+		for j.sendBlock(now) {
+		}
+		return buf
 	case j.relay != nil:
 		return j.relay.appendQueued(buf)
 	}
@@ -179,6 +183,10 @@ func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
 		return buf, wait
 	}
 	for _, f := range j.flows {
+		if j.card.link.blocks != nil {
+			wait = min(wait, f.appendBlockAsks(now))
+			continue
+		}
 		var w time.Duration
 		buf, w = f.appendAsks(buf, now)
 		wait = min(wait, w)

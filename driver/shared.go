@@ -27,6 +27,11 @@ type session interface {
 	Tell(m *protocol.ToDaemon)
 	// Name returns the name under which other processes open the card.
 	Name() string
+	// Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
+	Block() int
+	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close.
+	Memory() []byte
+	Release()
 }
 
 // AnyRank is the rank of a member that takes any free one.
@@ -251,6 +256,12 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 		c.forJob(m.Hand.Nonce, func(j *Job) { j.takeHanded(m.Hand) })
 	case *protocol.ToClient_Pause:
 		c.forJob(m.Pause.Nonce, func(j *Job) { j.pause = &m.Pause.Vid })
+	case *protocol.ToClient_Summed:
+		c.hearSummed(m.Summed)
+	case *protocol.ToClient_Finished:
+		c.forJob(m.Finished.Nonce, func(j *Job) { j.finished(uint64(1) << m.Finished.Rank & j.finish.left) })
+	case *protocol.ToClient_Missing:
+		c.forJob(m.Missing.Nonce, func(j *Job) { j.takeMissingBlocks(m.Missing) })
 	case *protocol.ToClient_Lost:
 		c.forJob(m.Lost.Nonce, func(j *Job) { j.noteLost(m.Lost) })
 	case *protocol.ToClient_Ended:

@@ -43,6 +43,10 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 		}, nil
 	}
 	s.calls, s.next = call.Sequence+1, one.end
+	if j.arrays != nil {
+		per := j.arrays.per[s.rank]
+		per.calls = append(per.calls, call.Elements)
+	}
 	j.forgetCalls()
 	return nil, nil
 }

@@ -45,6 +45,9 @@ func (c *card) create(p *protocol.Create) (*job, *refusal) {
 	if err != nil {
 		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
 	}
+	if cfg.CarryOn > 0 && c.driver.TakesArrays() {
+		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
+	}
 	j := c.newJob(newNonce(), cfg)
 	wait := time.Duration(p.WaitNs)
 	if wait <= 0 {
@@ -122,8 +125,8 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 		return nil, nil, c.server.limited(limitSeats, "the session has %d seats, the daemon's limit", c.server.limits.Seats)
 	case j.again:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
-	case j.state != gathering && !j.parameters.Partial:
-		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started; only one with partial sums takes a member again", p.Nonce)
+	case j.state != gathering && (!j.parameters.Partial || j.arrays != nil):
+		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started; only one with partial sums takes a member again, on a card that takes frames", p.Nonce)
 	case j.relay == nil && j.state != gathering:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x starts just now; join again", p.Nonce)
 	}

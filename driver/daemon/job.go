@@ -33,8 +33,9 @@ type job struct {
 	wait       *time.Timer      // ends a job that does not start
 
 	state     state
-	again     bool // the job of an earlier daemon, whose members return (rejoin.go)
-	relay     *driver.Relay
+	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
+	relay     *driver.Relay // on a card that takes frames, once it is set up
+	arrays    *arrays       // on a card that takes arrays, likewise
 	number    uint8
 	epoch     uint16
 	first     uint32  // the VID with which the epoch begins
@@ -126,6 +127,10 @@ func (j *job) ranksOf(s *session) (ranks []uint32) {
 // start sets the job up on the card when all seats are taken.
 func (j *job) start(ctx context.Context) {
 	c := j.card
+	if c.driver.TakesArrays() {
+		j.startArrays(ctx)
+		return
+	}
 	cfg := driver.RelayConfig{JobConfig: j.parameters}
 	if j.again {
 		var err error
@@ -196,7 +201,7 @@ func (j *job) end(ended *protocol.Ended) {
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	if j.relay == nil {
+	if j.relay == nil && j.arrays == nil {
 		j.card.admit()
 		return
 	}
@@ -208,7 +213,9 @@ const dropTimeout = 2 * time.Second
 
 // drop ends the job on the card, and gives its room to one that waits.
 func (j *job) drop(finished bool) {
-	if finished {
+	if j.arrays != nil {
+		j.arrays.close(j.finished)
+	} else if finished {
 		j.relay.Finish()
 	} else {
 		ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
@@ -255,7 +262,7 @@ func (j *job) Receive(f *frame.Frame) {
 	if j.state != running || f.Epoch != j.epoch {
 		return
 	}
-	ranks := f.Receivers
+	ranks, raw := f.Receivers, slices.Clone(f.Raw)
 	if f.Kind == wire.KindStatus {
 		ranks = 1 << f.Rank
 		switch f.Code {
@@ -265,10 +272,10 @@ func (j *job) Receive(f *frame.Frame) {
 			j.evicted |= cmp.Or(f.Mask, ranks)
 		}
 	} else {
-		j.kept.keep(f)
+		end := len(raw) - wire.CRCBytes
+		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
 		j.noteSummed()
 	}
-	raw := slices.Clone(f.Raw)
 	for _, s := range j.sessions(ranks) {
 		s.forward(raw)
 		c.counts.out += uint64(len(f.Payload))

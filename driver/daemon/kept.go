@@ -1,11 +1,5 @@
 package daemon
 
-import (
-	"slices"
-
-	"tributary/driver/frame"
-)
-
 // result is the sum of a chunk.
 type result struct {
 	vid  uint32
@@ -15,13 +9,6 @@ type result struct {
 
 // keptResults are the last results of a job, by slot: VID v in slot v mod their number.
 type keptResults []result
-
-// keep stores the result of a frame when it arrives for the first time.
-func (k keptResults) keep(f *frame.Frame) {
-	if _, ok := k.of(f.VID); !ok {
-		k.put(result{f.VID, f.Mask, slices.Clone(f.Payload)})
-	}
-}
 
 // noteSummed moves on to the first VID of whose result nothing has been seen, and continues with a
 // member that waits for that.

@@ -20,6 +20,7 @@ type Limits struct {
 	Rate        int // bytes a second that the daemon reads from a session; default 1 GiB
 	Connections int // a second, after a burst of two for each session; default 100
 	Queue       int // jobs that wait for room on a card; default 64
+	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
 	Calls       int // that a seat of a job announces before others do; default 65,536
 }
 
@@ -44,6 +45,7 @@ func (l Limits) withDefaults() Limits {
 		Rate:        cmp.Or(l.Rate, 1<<30),
 		Connections: cmp.Or(l.Connections, 100),
 		Queue:       cmp.Or(l.Queue, 64),
+		Memory:      cmp.Or(l.Memory, 32<<20),
 		Calls:       cmp.Or(l.Calls, 1<<16),
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"tributary/driver"
@@ -139,6 +140,7 @@ func (s *Server) newController() (*grpc.Server, *health.Server) {
 		grpc.ConnectionTimeout(openTimeout),
 		grpc.MaxConcurrentStreams(controlStreams),
 		grpc.ReadBufferSize(controlBuffer), grpc.WriteBufferSize(controlBuffer),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAfter / 2, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: openTimeout, Time: pingAfter}),
 	)
 	rpc.RegisterTributaryServer(controller, &service{server: s})
@@ -246,10 +248,30 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 		return nil, stream.Send(&protocol.ToClient{Message: &protocol.ToClient_Refused{Refused: &protocol.Refused{Reason: refused.reason, Text: refused.text}}})
 	}
 	session := newSession(c, stream.Context(), hello)
+	welcome := &protocol.Welcome{Card: c.name, Cards: slices.Sorted(maps.Keys(s.cards))}
+	if c.driver.TakesArrays() {
+		welcome.Block = blockBytes
+		session.memory = s.share(stream.Context(), hello)
+		welcome.Memory = uint64(len(session.memory.bytes()))
+	}
 	s.enter(session)
-	session.tell(&protocol.ToClient{Message: &protocol.ToClient_Welcome{Welcome: &protocol.Welcome{
-		Card: c.name, Key: session.key[:], Cards: slices.Sorted(maps.Keys(s.cards))}}})
+	welcome.Key = session.key[:]
+	session.tell(&protocol.ToClient{Message: &protocol.ToClient_Welcome{Welcome: welcome}})
 	return session, nil
+}
+
+// share makes the memory that a client on this machine asks for; nil if there is none.
+func (s *Server) share(ctx context.Context, hello *protocol.Hello) *memory {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr.Network() != "unix" || !hello.Memory {
+		return nil
+	}
+	m, err := newMemory(s.limits.Memory)
+	if err != nil {
+		s.options.Log.Warn("a session works without shared memory", "client", hello.Client, "why", err)
+		return nil
+	}
+	return m
 }
 
 // hello reads the first message of a stream. The client has openTimeout to send it.

@@ -26,10 +26,11 @@ const (
 
 // session is one process's use of a card: a control stream and a data connection.
 type session struct {
-	card  *card
-	name  string // for people
-	admin bool
-	key   key
+	card   *card
+	name   string // for people
+	admin  bool
+	key    key
+	memory *memory // shared with the client; nil without
 
 	messages chan *protocol.ToClient
 	over     context.Context
@@ -204,6 +205,18 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 		if j, seat := seatOf(s, m.Held.Nonce, m.Held.Rank); seat != nil && j.stop != nil {
 			j.stop.confirm(seat)
 		}
+	case *protocol.ToDaemon_Block:
+		if j, seat := seatOf(s, m.Block.Nonce, m.Block.Rank); seat != nil {
+			return j.takeBlock(seat, m.Block)
+		}
+	case *protocol.ToDaemon_Finish:
+		if j, seat := seatOf(s, m.Finish.Nonce, m.Finish.Rank); seat != nil {
+			return j.takeFinish(seat)
+		}
+	case *protocol.ToDaemon_Ask:
+		if j, seat := seatOf(s, m.Ask.Nonce, m.Ask.Rank); seat != nil {
+			j.takeAsk(seat, m.Ask)
+		}
 	case *protocol.ToDaemon_Leave:
 		if j, seat := seatOf(s, m.Leave.Nonce, m.Leave.Rank); seat != nil {
 			j.leave(seat, false)
@@ -226,6 +239,7 @@ func (s *session) gone() {
 		}
 	}
 	delete(s.card.sessions, s)
+	s.memory.end()
 	s.card.changed.Broadcast()
 }
 
@@ -237,6 +251,12 @@ func (s *session) data(conn net.Conn) {
 		defer s.mu.Unlock()
 		s.changed.Broadcast()
 	})
+	if s.memory != nil {
+		if err := s.memory.send(conn); err != nil {
+			s.end(err)
+			return
+		}
+	}
 	var writing sync.WaitGroup
 	writing.Go(func() { s.end(s.write(conn)) })
 	s.end(s.read(s.throttle(conn)))
@@ -264,7 +284,7 @@ func (s *session) write(conn net.Conn) error {
 
 // read forwards the client's frames, in batches by job.
 func (s *session) read(conn io.Reader) error {
-	scan := frame.NewScanner(frame.ToCard, 0)
+	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
 	b := &batch{session: s}
 	for {

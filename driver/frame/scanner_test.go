@@ -267,3 +267,23 @@ func TestDrop(t *testing.T) {
 		}
 	}
 }
+
+// TestSwitchScanner: a frame whose payload is damaged passes, and its header is checked.
+func TestSwitchScanner(t *testing.T) {
+	raw := Append(nil, &Header{Kind: wire.KindData, Format: wire.FP32, Length: 4}, make([]byte, 16))
+	damaged := bytes.Clone(raw)
+	damaged[len(damaged)-5] ^= 1
+	header := bytes.Clone(raw)
+	header[5] ^= 1
+	s := NewSwitchScanner(ToCard)
+	s.Feed(bytes.Join([][]byte{header, damaged, raw}, nil))
+	var f Frame
+	for _, want := range [][]byte{damaged, raw} {
+		if !s.Next(&f) || !bytes.Equal(f.Raw, want) {
+			t.Fatalf("got %x, want %x", f.Raw, want)
+		}
+	}
+	if s.Next(&f) || s.Stats().HeaderCRC != 1 {
+		t.Errorf("got %+v", s.Stats())
+	}
+}

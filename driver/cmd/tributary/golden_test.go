@@ -120,7 +120,6 @@ func TestErrors(t *testing.T) {
 			"sim . -pty card.tty -baud 0",
 			"serve",
 			"serve extra",
-			"serve -card cpu:sum=exact",
 			"serve -card model: -card card0=model:",
 			"serve -card model: -listen tcp",
 			"serve -card model: -listen unix:",

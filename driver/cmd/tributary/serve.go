@@ -96,9 +96,6 @@ func (f *serveFlags) parse() ([]sharedCard, error) {
 			c.Name = fmt.Sprintf("card%d", unnamed)
 			unnamed++
 		}
-		if err := checkShareable(c.Card); err != nil {
-			return nil, err
-		}
 		if slices.ContainsFunc(cards, func(other sharedCard) bool { return other.Name == c.Name }) {
 			return nil, usagef("-card %s: two cards are called %s; name them NAME=CARD", text, c.Name)
 		}
@@ -114,14 +111,6 @@ func parseShared(text string) sharedCard {
 		return sharedCard{Card: text}
 	}
 	return sharedCard{Name: name, Card: card}
-}
-
-// checkShareable refuses cards that take arrays in this process and no frames.
-func checkShareable(card string) error {
-	if rest, ok := strings.CutPrefix(card, "cpu:"); ok {
-		return usagef("-card %s is a card in software, which sums arrays of its own process; use model:%s", card, rest)
-	}
-	return nil
 }
 
 func (f *serveFlags) check() error {

@@ -220,6 +220,9 @@ type ToDaemon struct {
 	//	*ToDaemon_Held
 	//	*ToDaemon_Leave
 	//	*ToDaemon_Abort
+	//	*ToDaemon_Block
+	//	*ToDaemon_Finish
+	//	*ToDaemon_Ask
 	Message       isToDaemon_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,6 +355,33 @@ func (x *ToDaemon) GetAbort() *Abort {
 	return nil
 }
 
+func (x *ToDaemon) GetBlock() *Block {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Block); ok {
+			return x.Block
+		}
+	}
+	return nil
+}
+
+func (x *ToDaemon) GetFinish() *Finish {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Finish); ok {
+			return x.Finish
+		}
+	}
+	return nil
+}
+
+func (x *ToDaemon) GetAsk() *Ask {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Ask); ok {
+			return x.Ask
+		}
+	}
+	return nil
+}
+
 type isToDaemon_Message interface {
 	isToDaemon_Message()
 }
@@ -396,6 +426,18 @@ type ToDaemon_Abort struct {
 	Abort *Abort `protobuf:"bytes,10,opt,name=abort,proto3,oneof"`
 }
 
+type ToDaemon_Block struct {
+	Block *Block `protobuf:"bytes,11,opt,name=block,proto3,oneof"`
+}
+
+type ToDaemon_Finish struct {
+	Finish *Finish `protobuf:"bytes,12,opt,name=finish,proto3,oneof"`
+}
+
+type ToDaemon_Ask struct {
+	Ask *Ask `protobuf:"bytes,13,opt,name=ask,proto3,oneof"`
+}
+
 func (*ToDaemon_Hello) isToDaemon_Message() {}
 
 func (*ToDaemon_Create) isToDaemon_Message() {}
@@ -416,6 +458,12 @@ func (*ToDaemon_Leave) isToDaemon_Message() {}
 
 func (*ToDaemon_Abort) isToDaemon_Message() {}
 
+func (*ToDaemon_Block) isToDaemon_Message() {}
+
+func (*ToDaemon_Finish) isToDaemon_Message() {}
+
+func (*ToDaemon_Ask) isToDaemon_Message() {}
+
 type ToClient struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -431,6 +479,9 @@ type ToClient struct {
 	//	*ToClient_Pause
 	//	*ToClient_Lost
 	//	*ToClient_Ended
+	//	*ToClient_Summed
+	//	*ToClient_Finished
+	//	*ToClient_Missing
 	Message       isToClient_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -572,6 +623,33 @@ func (x *ToClient) GetEnded() *Ended {
 	return nil
 }
 
+func (x *ToClient) GetSummed() *Summed {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Summed); ok {
+			return x.Summed
+		}
+	}
+	return nil
+}
+
+func (x *ToClient) GetFinished() *Finished {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Finished); ok {
+			return x.Finished
+		}
+	}
+	return nil
+}
+
+func (x *ToClient) GetMissing() *Missing {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Missing); ok {
+			return x.Missing
+		}
+	}
+	return nil
+}
+
 type isToClient_Message interface {
 	isToClient_Message()
 }
@@ -620,6 +698,18 @@ type ToClient_Ended struct {
 	Ended *Ended `protobuf:"bytes,11,opt,name=ended,proto3,oneof"`
 }
 
+type ToClient_Summed struct {
+	Summed *Summed `protobuf:"bytes,12,opt,name=summed,proto3,oneof"`
+}
+
+type ToClient_Finished struct {
+	Finished *Finished `protobuf:"bytes,13,opt,name=finished,proto3,oneof"`
+}
+
+type ToClient_Missing struct {
+	Missing *Missing `protobuf:"bytes,14,opt,name=missing,proto3,oneof"`
+}
+
 func (*ToClient_Welcome) isToClient_Message() {}
 
 func (*ToClient_Refused) isToClient_Message() {}
@@ -641,6 +731,12 @@ func (*ToClient_Pause) isToClient_Message() {}
 func (*ToClient_Lost) isToClient_Message() {}
 
 func (*ToClient_Ended) isToClient_Message() {}
+
+func (*ToClient_Summed) isToClient_Message() {}
+
+func (*ToClient_Finished) isToClient_Message() {}
+
+func (*ToClient_Missing) isToClient_Message() {}
 
 // Hello opens a session with one card.
 type Hello struct {
@@ -730,9 +826,10 @@ func (x *Hello) GetMemory() bool {
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Card          string                 `protobuf:"bytes,1,opt,name=card,proto3" json:"card,omitempty"`
-	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`     // 16 bytes, for the data connection
-	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"` // of the daemon
-	Life          uint64                 `protobuf:"varint,4,opt,name=life,proto3" json:"life,omitempty"`  // of the daemon: another number after a restart
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`        // 16 bytes, for the data connection
+	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`    // of the daemon
+	Memory        uint64                 `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"` // bytes of shared memory, whose descriptor follows on the data connection
+	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`   // bytes of a block, if the card takes arrays; 0: it takes frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -788,9 +885,16 @@ func (x *Welcome) GetCards() []string {
 	return nil
 }
 
-func (x *Welcome) GetLife() uint64 {
+func (x *Welcome) GetMemory() uint64 {
 	if x != nil {
-		return x.Life
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *Welcome) GetBlock() uint32 {
+	if x != nil {
+		return x.Block
 	}
 	return 0
 }
@@ -1914,6 +2018,479 @@ func (x *Held) GetRank() uint32 {
 	return 0
 }
 
+// Block is the next block of a seat's call.
+type Block struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Vid           uint32                 `protobuf:"varint,3,opt,name=vid,proto3" json:"vid,omitempty"` // of its first chunk
+	Elements      uint32                 `protobuf:"varint,4,opt,name=elements,proto3" json:"elements,omitempty"`
+	Place         uint64                 `protobuf:"varint,5,opt,name=place,proto3" json:"place,omitempty"`    // of the block in the session's memory, in bytes
+	Payload       []byte                 `protobuf:"bytes,6,opt,name=payload,proto3" json:"payload,omitempty"` // the elements, if the session has no memory
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Block) Reset() {
+	*x = Block{}
+	mi := &file_tributary_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Block) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Block) ProtoMessage() {}
+
+func (x *Block) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Block.ProtoReflect.Descriptor instead.
+func (*Block) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Block) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Block) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Block) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
+func (x *Block) GetElements() uint32 {
+	if x != nil {
+		return x.Elements
+	}
+	return 0
+}
+
+func (x *Block) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *Block) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+// Summed is the daemon's answer to a block, in the order of a seat's blocks.
+type Summed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Vid           uint32                 `protobuf:"varint,3,opt,name=vid,proto3" json:"vid,omitempty"`
+	Payload       []byte                 `protobuf:"bytes,4,opt,name=payload,proto3" json:"payload,omitempty"`  // the sums, if the session has no memory
+	Parts         []*Part                `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`      // of the sums that lack members
+	Evicted       bool                   `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // the card has evicted the rank: no sums
+	Failed        bool                   `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`   // the job has ended: no sums
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Summed) Reset() {
+	*x = Summed{}
+	mi := &file_tributary_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Summed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Summed) ProtoMessage() {}
+
+func (x *Summed) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Summed.ProtoReflect.Descriptor instead.
+func (*Summed) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Summed) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Summed) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Summed) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
+func (x *Summed) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *Summed) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *Summed) GetEvicted() bool {
+	if x != nil {
+		return x.Evicted
+	}
+	return false
+}
+
+func (x *Summed) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
+// Part is a range of chunks with the same contributors.
+type Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Vid           uint32                 `protobuf:"varint,1,opt,name=vid,proto3" json:"vid,omitempty"`
+	Chunks        uint32                 `protobuf:"varint,2,opt,name=chunks,proto3" json:"chunks,omitempty"`
+	Mask          uint64                 `protobuf:"varint,3,opt,name=mask,proto3" json:"mask,omitempty"` // the ranks in the sums
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_tributary_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Part) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
+func (x *Part) GetChunks() uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return 0
+}
+
+func (x *Part) GetMask() uint64 {
+	if x != nil {
+		return x.Mask
+	}
+	return 0
+}
+
+// Finish reports that a seat has made all its calls; Finished confirms it.
+type Finish struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Finish) Reset() {
+	*x = Finish{}
+	mi := &file_tributary_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Finish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Finish) ProtoMessage() {}
+
+func (x *Finish) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Finish.ProtoReflect.Descriptor instead.
+func (*Finish) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Finish) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Finish) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+type Finished struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Finished) Reset() {
+	*x = Finished{}
+	mi := &file_tributary_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Finished) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Finished) ProtoMessage() {}
+
+func (x *Finished) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Finished.ProtoReflect.Descriptor instead.
+func (*Finished) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Finished) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Finished) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+// Ask asks which ranks have not sent a block; Missing is the answer.
+type Ask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Vid           uint32                 `protobuf:"varint,3,opt,name=vid,proto3" json:"vid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_tributary_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Ask) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Ask) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Ask) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
+type Missing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Vid           uint32                 `protobuf:"varint,2,opt,name=vid,proto3" json:"vid,omitempty"`
+	Mask          uint64                 `protobuf:"varint,3,opt,name=mask,proto3" json:"mask,omitempty"`
+	Overdue       bool                   `protobuf:"varint,4,opt,name=overdue,proto3" json:"overdue,omitempty"` // the card has found the chunk overdue: nobody asked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Missing) Reset() {
+	*x = Missing{}
+	mi := &file_tributary_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Missing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Missing) ProtoMessage() {}
+
+func (x *Missing) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Missing.ProtoReflect.Descriptor instead.
+func (*Missing) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Missing) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Missing) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
+func (x *Missing) GetMask() uint64 {
+	if x != nil {
+		return x.Mask
+	}
+	return 0
+}
+
+func (x *Missing) GetOverdue() bool {
+	if x != nil {
+		return x.Overdue
+	}
+	return false
+}
+
 // Pause asks seats to send no data from a chunk on, until the next epoch begins.
 type Pause struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1925,7 +2502,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_tributary_proto_msgTypes[19]
+	mi := &file_tributary_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2514,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[19]
+	mi := &file_tributary_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2527,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{19}
+	return file_tributary_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Pause) GetNonce() uint64 {
@@ -1977,7 +2554,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_tributary_proto_msgTypes[20]
+	mi := &file_tributary_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2566,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[20]
+	mi := &file_tributary_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2579,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{20}
+	return file_tributary_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Leave) GetNonce() uint64 {
@@ -2029,7 +2606,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_tributary_proto_msgTypes[21]
+	mi := &file_tributary_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2618,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[21]
+	mi := &file_tributary_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2631,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{21}
+	return file_tributary_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Abort) GetNonce() uint64 {
@@ -2074,7 +2651,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_tributary_proto_msgTypes[22]
+	mi := &file_tributary_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2663,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[22]
+	mi := &file_tributary_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2676,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{22}
+	return file_tributary_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Lost) GetNonce() uint64 {
@@ -2132,7 +2709,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_tributary_proto_msgTypes[23]
+	mi := &file_tributary_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2721,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[23]
+	mi := &file_tributary_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2734,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{23}
+	return file_tributary_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ended) GetNonce() uint64 {
@@ -2213,7 +2790,7 @@ var File_tributary_proto protoreflect.FileDescriptor
 
 const file_tributary_proto_rawDesc = "" +
 	"\n" +
-	"\x0ftributary.proto\x12\ftributary.v1\"\xd4\x03\n" +
+	"\x0ftributary.proto\x12\ftributary.v1\"\xd8\x04\n" +
 	"\bToDaemon\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.tributary.v1.HelloH\x00R\x05hello\x12.\n" +
 	"\x06create\x18\x02 \x01(\v2\x14.tributary.v1.CreateH\x00R\x06create\x12(\n" +
@@ -2225,8 +2802,11 @@ const file_tributary_proto_rawDesc = "" +
 	"\x04held\x18\b \x01(\v2\x12.tributary.v1.HeldH\x00R\x04held\x12+\n" +
 	"\x05leave\x18\t \x01(\v2\x13.tributary.v1.LeaveH\x00R\x05leave\x12+\n" +
 	"\x05abort\x18\n" +
-	" \x01(\v2\x13.tributary.v1.AbortH\x00R\x05abortB\t\n" +
-	"\amessage\"\x93\x04\n" +
+	" \x01(\v2\x13.tributary.v1.AbortH\x00R\x05abort\x12+\n" +
+	"\x05block\x18\v \x01(\v2\x13.tributary.v1.BlockH\x00R\x05block\x12.\n" +
+	"\x06finish\x18\f \x01(\v2\x14.tributary.v1.FinishH\x00R\x06finish\x12%\n" +
+	"\x03ask\x18\r \x01(\v2\x11.tributary.v1.AskH\x00R\x03askB\t\n" +
+	"\amessage\"\xac\x05\n" +
 	"\bToClient\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.tributary.v1.WelcomeH\x00R\awelcome\x121\n" +
 	"\arefused\x18\x02 \x01(\v2\x15.tributary.v1.RefusedH\x00R\arefused\x121\n" +
@@ -2239,7 +2819,10 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05pause\x18\t \x01(\v2\x13.tributary.v1.PauseH\x00R\x05pause\x12(\n" +
 	"\x04lost\x18\n" +
 	" \x01(\v2\x12.tributary.v1.LostH\x00R\x04lost\x12+\n" +
-	"\x05ended\x18\v \x01(\v2\x13.tributary.v1.EndedH\x00R\x05endedB\t\n" +
+	"\x05ended\x18\v \x01(\v2\x13.tributary.v1.EndedH\x00R\x05ended\x12.\n" +
+	"\x06summed\x18\f \x01(\v2\x14.tributary.v1.SummedH\x00R\x06summed\x124\n" +
+	"\bfinished\x18\r \x01(\v2\x16.tributary.v1.FinishedH\x00R\bfinished\x121\n" +
+	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissingB\t\n" +
 	"\amessage\"\x91\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
@@ -2247,12 +2830,13 @@ const file_tributary_proto_rawDesc = "" +
 	"\x04card\x18\x03 \x01(\tR\x04card\x12\x16\n" +
 	"\x06client\x18\x04 \x01(\tR\x06client\x12\x14\n" +
 	"\x05admin\x18\x05 \x01(\bR\x05admin\x12\x16\n" +
-	"\x06memory\x18\x06 \x01(\bR\x06memory\"Y\n" +
+	"\x06memory\x18\x06 \x01(\bR\x06memory\"s\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04card\x18\x01 \x01(\tR\x04card\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
-	"\x05cards\x18\x03 \x03(\tR\x05cards\x12\x12\n" +
-	"\x04life\x18\x04 \x01(\x04R\x04life\"{\n" +
+	"\x05cards\x18\x03 \x03(\tR\x05cards\x12\x16\n" +
+	"\x06memory\x18\x04 \x01(\x04R\x06memory\x12\x14\n" +
+	"\x05block\x18\x05 \x01(\rR\x05block\"{\n" +
 	"\aRefused\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12,\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x14.tributary.v1.ReasonR\x06reason\x12\x12\n" +
@@ -2361,7 +2945,41 @@ const file_tributary_proto_rawDesc = "" +
 	"\x04done\x18\x06 \x01(\bR\x04done\"0\n" +
 	"\x04Held\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
-	"\x04rank\x18\x02 \x01(\rR\x04rank\"/\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"\x8f\x01\n" +
+	"\x05Block\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
+	"\x03vid\x18\x03 \x01(\rR\x03vid\x12\x1a\n" +
+	"\belements\x18\x04 \x01(\rR\belements\x12\x14\n" +
+	"\x05place\x18\x05 \x01(\x04R\x05place\x12\x18\n" +
+	"\apayload\x18\x06 \x01(\fR\apayload\"\xba\x01\n" +
+	"\x06Summed\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
+	"\x03vid\x18\x03 \x01(\rR\x03vid\x12\x18\n" +
+	"\apayload\x18\x04 \x01(\fR\apayload\x12(\n" +
+	"\x05parts\x18\x05 \x03(\v2\x12.tributary.v1.PartR\x05parts\x12\x18\n" +
+	"\aevicted\x18\x06 \x01(\bR\aevicted\x12\x16\n" +
+	"\x06failed\x18\a \x01(\bR\x06failed\"D\n" +
+	"\x04Part\x12\x10\n" +
+	"\x03vid\x18\x01 \x01(\rR\x03vid\x12\x16\n" +
+	"\x06chunks\x18\x02 \x01(\rR\x06chunks\x12\x12\n" +
+	"\x04mask\x18\x03 \x01(\x04R\x04mask\"2\n" +
+	"\x06Finish\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"4\n" +
+	"\bFinished\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"A\n" +
+	"\x03Ask\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
+	"\x03vid\x18\x03 \x01(\rR\x03vid\"_\n" +
+	"\aMissing\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
+	"\x03vid\x18\x02 \x01(\rR\x03vid\x12\x12\n" +
+	"\x04mask\x18\x03 \x01(\x04R\x04mask\x12\x18\n" +
+	"\aoverdue\x18\x04 \x01(\bR\aoverdue\"/\n" +
 	"\x05Pause\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
 	"\x03vid\x18\x02 \x01(\rR\x03vid\"1\n" +
@@ -2422,7 +3040,7 @@ func file_tributary_proto_rawDescGZIP() []byte {
 }
 
 var file_tributary_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_tributary_proto_goTypes = []any{
 	(Reason)(0),        // 0: tributary.v1.Reason
 	(Operation)(0),     // 1: tributary.v1.Operation
@@ -2446,11 +3064,18 @@ var file_tributary_proto_goTypes = []any{
 	(*Kept)(nil),       // 19: tributary.v1.Kept
 	(*Hand)(nil),       // 20: tributary.v1.Hand
 	(*Held)(nil),       // 21: tributary.v1.Held
-	(*Pause)(nil),      // 22: tributary.v1.Pause
-	(*Leave)(nil),      // 23: tributary.v1.Leave
-	(*Abort)(nil),      // 24: tributary.v1.Abort
-	(*Lost)(nil),       // 25: tributary.v1.Lost
-	(*Ended)(nil),      // 26: tributary.v1.Ended
+	(*Block)(nil),      // 22: tributary.v1.Block
+	(*Summed)(nil),     // 23: tributary.v1.Summed
+	(*Part)(nil),       // 24: tributary.v1.Part
+	(*Finish)(nil),     // 25: tributary.v1.Finish
+	(*Finished)(nil),   // 26: tributary.v1.Finished
+	(*Ask)(nil),        // 27: tributary.v1.Ask
+	(*Missing)(nil),    // 28: tributary.v1.Missing
+	(*Pause)(nil),      // 29: tributary.v1.Pause
+	(*Leave)(nil),      // 30: tributary.v1.Leave
+	(*Abort)(nil),      // 31: tributary.v1.Abort
+	(*Lost)(nil),       // 32: tributary.v1.Lost
+	(*Ended)(nil),      // 33: tributary.v1.Ended
 }
 var file_tributary_proto_depIdxs = []int32{
 	5,  // 0: tributary.v1.ToDaemon.hello:type_name -> tributary.v1.Hello
@@ -2461,35 +3086,42 @@ var file_tributary_proto_depIdxs = []int32{
 	16, // 5: tributary.v1.ToDaemon.report:type_name -> tributary.v1.Report
 	19, // 6: tributary.v1.ToDaemon.kept:type_name -> tributary.v1.Kept
 	21, // 7: tributary.v1.ToDaemon.held:type_name -> tributary.v1.Held
-	23, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
-	24, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
-	6,  // 10: tributary.v1.ToClient.welcome:type_name -> tributary.v1.Welcome
-	7,  // 11: tributary.v1.ToClient.refused:type_name -> tributary.v1.Refused
-	10, // 12: tributary.v1.ToClient.created:type_name -> tributary.v1.Created
-	12, // 13: tributary.v1.ToClient.waiting:type_name -> tributary.v1.Waiting
-	13, // 14: tributary.v1.ToClient.begin:type_name -> tributary.v1.Begin
-	15, // 15: tributary.v1.ToClient.stop:type_name -> tributary.v1.Stop
-	18, // 16: tributary.v1.ToClient.fetch:type_name -> tributary.v1.Fetch
-	20, // 17: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
-	22, // 18: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
-	25, // 19: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
-	26, // 20: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
-	0,  // 21: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
-	8,  // 22: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
-	8,  // 23: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
-	8,  // 24: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
-	8,  // 25: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
-	1,  // 26: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
-	11, // 27: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
-	16, // 28: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
-	2,  // 29: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
-	14, // 30: tributary.v1.Ended.one:type_name -> tributary.v1.Call
-	14, // 31: tributary.v1.Ended.other:type_name -> tributary.v1.Call
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	30, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
+	31, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
+	22, // 10: tributary.v1.ToDaemon.block:type_name -> tributary.v1.Block
+	25, // 11: tributary.v1.ToDaemon.finish:type_name -> tributary.v1.Finish
+	27, // 12: tributary.v1.ToDaemon.ask:type_name -> tributary.v1.Ask
+	6,  // 13: tributary.v1.ToClient.welcome:type_name -> tributary.v1.Welcome
+	7,  // 14: tributary.v1.ToClient.refused:type_name -> tributary.v1.Refused
+	10, // 15: tributary.v1.ToClient.created:type_name -> tributary.v1.Created
+	12, // 16: tributary.v1.ToClient.waiting:type_name -> tributary.v1.Waiting
+	13, // 17: tributary.v1.ToClient.begin:type_name -> tributary.v1.Begin
+	15, // 18: tributary.v1.ToClient.stop:type_name -> tributary.v1.Stop
+	18, // 19: tributary.v1.ToClient.fetch:type_name -> tributary.v1.Fetch
+	20, // 20: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
+	29, // 21: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
+	32, // 22: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
+	33, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
+	23, // 24: tributary.v1.ToClient.summed:type_name -> tributary.v1.Summed
+	26, // 25: tributary.v1.ToClient.finished:type_name -> tributary.v1.Finished
+	28, // 26: tributary.v1.ToClient.missing:type_name -> tributary.v1.Missing
+	0,  // 27: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
+	8,  // 28: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
+	8,  // 29: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
+	8,  // 30: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
+	8,  // 31: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
+	1,  // 32: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
+	11, // 33: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
+	16, // 34: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
+	24, // 35: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
+	2,  // 36: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
+	14, // 37: tributary.v1.Ended.one:type_name -> tributary.v1.Call
+	14, // 38: tributary.v1.Ended.other:type_name -> tributary.v1.Call
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_tributary_proto_init() }
@@ -2508,6 +3140,9 @@ func file_tributary_proto_init() {
 		(*ToDaemon_Held)(nil),
 		(*ToDaemon_Leave)(nil),
 		(*ToDaemon_Abort)(nil),
+		(*ToDaemon_Block)(nil),
+		(*ToDaemon_Finish)(nil),
+		(*ToDaemon_Ask)(nil),
 	}
 	file_tributary_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToClient_Welcome)(nil),
@@ -2521,6 +3156,9 @@ func file_tributary_proto_init() {
 		(*ToClient_Pause)(nil),
 		(*ToClient_Lost)(nil),
 		(*ToClient_Ended)(nil),
+		(*ToClient_Summed)(nil),
+		(*ToClient_Finished)(nil),
+		(*ToClient_Missing)(nil),
 	}
 	file_tributary_proto_msgTypes[5].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[8].OneofWrappers = []any{}
@@ -2531,7 +3169,7 @@ func file_tributary_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tributary_proto_rawDesc), len(file_tributary_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   24,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

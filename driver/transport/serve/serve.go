@@ -44,8 +44,8 @@ const dataTag = "TRIBDAT1"
 // alive finds a daemon whose machine has gone without a word.
 var alive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}
 
-// maxMessage is the most that a message may have: a result and its description.
-const maxMessage = 64 << 10
+// maxMessage is the most that a message may have: a block and its description.
+const maxMessage = 4 << 20
 
 func init() {
 	transport.Register("serve", func(ctx context.Context, r transport.Request) (transport.Conn, error) { return open(ctx, r) })
@@ -55,6 +55,8 @@ func init() {
 type Session struct {
 	address address
 	card    string
+	block   int
+	memory  []byte
 	data    net.Conn
 	control *grpc.ClientConn
 	stream  grpc.BidiStreamingClient[protocol.ToDaemon, protocol.ToClient]
@@ -115,7 +117,7 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	if s.stream, err = rpc.NewTributaryClient(s.control).Attach(streaming); err != nil {
 		return reason(err)
 	}
-	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName()}
+	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: sharesMemory}
 	if err := s.stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: hello}}); err != nil {
 		return reason(err)
 	}
@@ -130,9 +132,29 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	case m.GetWelcome() == nil:
 		return fmt.Errorf("the daemon sent %T instead of a welcome", m.Message)
 	}
-	s.card = m.GetWelcome().Card
-	_, err = s.data.Write(append([]byte(dataTag), m.GetWelcome().Key...))
+	welcome := m.GetWelcome()
+	s.card, s.block = welcome.Card, int(welcome.Block)
+	if _, err := s.data.Write(append([]byte(dataTag), welcome.Key...)); err != nil {
+		return err
+	}
+	if welcome.Memory > 0 {
+		s.memory, err = receiveMemory(ctx, s.data, int(welcome.Memory))
+	}
 	return err
+}
+
+// Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
+func (s *Session) Block() int { return s.block }
+
+// Memory returns the memory that the daemon shares; nil without.
+func (s *Session) Memory() []byte { return s.memory }
+
+// Release unmaps the memory. Nobody may use it any more.
+func (s *Session) Release() {
+	if s.memory != nil {
+		unmap(s.memory)
+		s.memory = nil
+	}
 }
 
 // Name returns the name under which another process on this machine, or on the network, opens the
