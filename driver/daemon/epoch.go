@@ -151,7 +151,7 @@ func (s *stop) proceed() {
 	}
 }
 
-// span returns the first VID that a seat lacks, and one beyond all that any holds.
+// span returns the first VID that a seat lacks, and one beyond all that any holds or the daemon keeps.
 func (s *stop) span() (low, high uint32) {
 	first := true
 	for _, r := range s.reports {
@@ -168,6 +168,11 @@ func (s *stop) span() (low, high uint32) {
 			if int32(vid+1-high) > 0 {
 				high = vid + 1
 			}
+		}
+	}
+	for _, k := range s.job.kept {
+		if k.mask != 0 && int32(k.vid+1-high) > 0 {
+			high = k.vid + 1
 		}
 	}
 	return low, high
@@ -189,6 +194,14 @@ func (s *stop) heldByOne(vid uint32) bool {
 		}
 	}
 	return false
+}
+
+// known reports whether the daemon keeps a result, or a seat holds it. A result that the daemon has
+// seen is not summed again, even if no seat has taken it: a lost seat may have, and another sum of the
+// chunk would differ from the kept one.
+func (s *stop) known(vid uint32) bool {
+	_, kept := s.job.kept.of(vid)
+	return kept || s.heldByOne(vid)
 }
 
 // ask asks a seat for a result that the daemon lacks. It returns false when nobody is left to ask.
@@ -224,13 +237,13 @@ func (s *stop) hand(low, high uint32) {
 	s.handing = true
 	s.first = high
 	for vid := high - 1; int32(vid-low) >= 0; vid-- {
-		if s.lacking(vid) && !s.heldByOne(vid) {
+		if s.lacking(vid) && !s.known(vid) {
 			s.first = vid
 		}
 	}
 	for seat, r := range s.reports {
 		for vid := low; int32(vid-high) < 0; vid++ {
-			if k, ok := s.job.kept.of(vid); ok && !holds(r, vid) && s.heldByOne(vid) {
+			if k, ok := s.job.kept.of(vid); ok && !holds(r, vid) {
 				seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Hand{Hand: &protocol.Hand{
 					Nonce: s.job.nonce, Rank: uint32(seat.rank), Vid: vid, Mask: k.mask, Payload: k.sum}}})
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -118,6 +119,49 @@ func TestCardDies(t *testing.T) {
 			if x := math.Float32frombits(binary.LittleEndian.Uint32(f.Payload)); f.VID != vid+1 || x != float32(2*vid) {
 				t.Errorf("rank %d gets chunk %d: %g", rank, f.VID, x)
 			}
+		}
+	}
+}
+
+// TestMemberReturnsBeforeResultsAreTaken: the daemon has seen all results of a call when a member
+// returns, and the other member, which waits for the stop alone, has taken none of them. It gets them from
+// the daemon. The daemon began an epoch at the first of them, saw that nothing was missing up to the
+// member's return, and began the next one, for ever.
+func TestMemberReturnsBeforeResultsAreTaken(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
+	two.conn.Close()
+	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
+		t.Fatalf("lost %v", l)
+	}
+	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
+	for vid := range uint32(4) {
+		one.write(data(b, 0, vid, 1))
+	}
+	for range 4 {
+		one.read()
+	}
+	back := attach(t, path, &protocol.Hello{Version: 1})
+	back.join(b.Nonce, 1, nil)
+	if p := one.receive().GetPause(); p.GetVid() != 4 {
+		t.Errorf("got %v", p)
+	}
+	if m := one.receive(); m.GetStop() == nil {
+		t.Fatalf("got %v", m)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: b.Nonce}}})
+	for vid := range uint32(4) {
+		if h := one.receive().GetHand(); h.GetVid() != vid || h.GetMask() != 1 {
+			t.Errorf("got %v instead of chunk %d", h, vid)
+		}
+	}
+	if h := one.receive().GetHand(); !h.GetDone() {
+		t.Fatalf("got %v", h)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: b.Nonce}}})
+	for rank, c := range []*client{one, back} {
+		if again := c.begun(); again.FirstVid != 4 || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{uint32(rank)}) {
+			t.Errorf("rank %d goes on with %v", rank, again)
 		}
 	}
 }
