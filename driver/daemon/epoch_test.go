@@ -166,6 +166,29 @@ func TestMemberReturnsBeforeResultsAreTaken(t *testing.T) {
 	}
 }
 
+// TestLastMemberIsLostDuringAReturn: a member waits to return after a call whose other members are all
+// lost meanwhile. It goes on after that call, which nobody can complete. It waited for ever.
+func TestLastMemberIsLostDuringAReturn(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
+	two.conn.Close()
+	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
+		t.Fatalf("lost %v", l)
+	}
+	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
+	one.write(data(b, 0, 0, 1)) // of four chunks
+	one.read()
+	back := attach(t, path, &protocol.Hello{Version: 1})
+	back.join(b.Nonce, 1, nil)
+	if p := one.receive().GetPause(); p.GetVid() != 4 {
+		t.Errorf("got %v", p)
+	}
+	one.conn.Close()
+	if again := back.begun(); again.FirstVid != 4 || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{1}) {
+		t.Errorf("the member that returned goes on with %v", again)
+	}
+}
+
 // TestMemberLeavesBetweenEpochs loses a member that has not reported: the job ends for the other.
 func TestMemberLeavesBetweenEpochs(t *testing.T) {
 	card := newFragile(t)

@@ -245,6 +245,7 @@ func (j *job) leave(s *seat, lost bool) {
 		if j.stop != nil {
 			j.stop.left(s)
 		}
+		j.renewIfDrained()
 	}
 }
 
@@ -271,6 +272,7 @@ func (j *job) Receive(f *frame.Frame) {
 		case wire.CodeEvicted:
 			j.evicted |= cmp.Or(f.Mask, ranks)
 		}
+		j.renewIfDrained()
 	} else {
 		end := len(raw) - wire.CRCBytes
 		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})

@@ -33,9 +33,12 @@ func (j *job) readmit() {
 }
 
 // renewIfDrained begins an epoch for the members that return, once the daemon has seen all results up
-// to the pause.
+// to the pause, or nobody is left to wait for them.
 func (j *job) renewIfDrained() {
-	if j.state == running && !j.renewing && j.paused != nil && int32(j.summed-*j.paused) >= 0 {
+	if j.state != running || j.renewing || j.paused == nil {
+		return
+	}
+	if int32(j.summed-*j.paused) >= 0 || !slices.ContainsFunc(j.seats, j.takesPart) {
 		j.renewing = true
 		go j.renew(j.card.server.running)
 	}
