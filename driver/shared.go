@@ -16,6 +16,7 @@ import (
 
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // session is a transport.Conn to a card that several processes use: transport/serve has one.
@@ -154,6 +155,9 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
+	if c.info.Jobs == 1 {
+		c.endJobs(errReplaced)
+	}
 	l, err := c.present(ctx, "set-up of a job")
 	if err != nil {
 		return nil, err
@@ -183,11 +187,17 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 		return j, nil
 	}
 	if err := j.AwaitMembers(ctx); err != nil {
+		if errors.Is(err, errNoSlots) {
+			return nil, c.fullError(ctx, l, cfg.Window, &RefusedError{Card: c.name, What: "set-up of a job", Code: wire.CodeNoSlots})
+		}
 		_ = j.Abort(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return j, nil
 }
+
+// errNoSlots ends a job for which the card had no slots.
+var errNoSlots = errors.New("the daemon found no free slots for the job")
 
 // seats returns the ranks that this process takes.
 func (cfg *JobConfig) seats() ([]int, error) {

@@ -143,7 +143,7 @@ func (j *job) start(ctx context.Context) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: err.Error()})
+		j.end(notSetUp(err))
 		return
 	case j.state == over: // a member left meanwhile
 		go relay.Job().Abort(context.WithoutCancel(ctx))
@@ -154,6 +154,16 @@ func (j *job) start(ctx context.Context) {
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
 	}
+}
+
+// notSetUp returns why a job ends that the card did not set up.
+func notSetUp(err error) *protocol.Ended {
+	ended := &protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: err.Error()}
+	var full *driver.FullError
+	if errors.As(err, &full) {
+		ended.Cause = protocol.Cause_NO_SLOTS
+	}
+	return ended
 }
 
 // begin tells the seats that an epoch begins.
@@ -236,6 +246,9 @@ func (j *job) leave(s *seat, lost bool) {
 		if j.stop != nil {
 			j.stop.left(s)
 		}
+		if j.finished != 0 {
+			j.endIfFinished()
+		}
 	}
 }
 
@@ -280,9 +293,17 @@ func (j *job) noteFinished(rank int) {
 	}
 	j.finished |= j.seats[rank].bit()
 	j.confirmed |= j.seats[rank].bit()
-	if j.finished == j.allRanks() {
-		j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
+	j.endIfFinished()
+}
+
+// endIfFinished ends the job if all members have finished that have not gone.
+func (j *job) endIfFinished() {
+	for _, s := range j.seats {
+		if j.finished&s.bit() == 0 && (s.returns || j.takesPart(s)) {
+			return
+		}
 	}
+	j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
 }
 
 // allRanks is the mask of the job's ranks.
