@@ -32,12 +32,7 @@ func goJoin(to *C.struct_failure, ticket *C.char, rank C.int32_t, o *C.tributary
 		if err != nil {
 			return err
 		}
-		c := &card{Card: m.Job().Card()}
-		if has, want := c.Info().Format, wire.Format(o.format); want != 0 && has != want {
-			c.Close()
-			return &driver.InputError{What: "format", Why: fmt.Sprintf("this member has %s, the card of the job sums %s", want, has)}
-		}
-		publish(&member{Member: m, card: c, joined: true}, made)
+		publish(&member{Member: m, card: &card{Card: m.Job().Card()}, joined: true}, made)
 		return nil
 	})
 }

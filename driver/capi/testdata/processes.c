@@ -18,7 +18,8 @@ static void join(const char *ticket) {
   int32_t rank, workers;
   EXPECT(ERROR_INPUT, tributary_join(ticket, TRIBUTARY_ANY_RANK, &three, &member));
   CHECK(strstr(tributary_error_text(), "workers") != NULL);
-  (void)halves;
+  EXPECT(ERROR_INPUT, tributary_join(ticket, TRIBUTARY_ANY_RANK, &halves, &member));
+  CHECK(strstr(tributary_error_text(), "format") != NULL);
   OK(tributary_join(ticket, TRIBUTARY_ANY_RANK, &two, &member));
   EXPECT(ERROR_REFUSED, tributary_join(ticket, 1, NULL, &other));
   OK(tributary_member_rank(member, &rank, &workers));
