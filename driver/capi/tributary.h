@@ -26,7 +26,8 @@
  * input.
  *
  * PROCESSES. The library works in the process that loaded it. In a child that was forked later, every
- * function returns TRIBUTARY_ERROR_FORKED at once. Load the library in the child, or start another program (exec).
+ * function returns TRIBUTARY_ERROR_FORKED at once. Load the library in the child, or start another program
+ * (exec).
  *
  * SIGNALS. The library handles no signals of the program, such as SIGINT. The program's own handlers need
  * SA_ONSTACK if they are installed after the library was loaded. No call returns early because of a
@@ -51,8 +52,8 @@ extern "C" {
 #define TRIBUTARY_API
 #endif
 
-/* The version of this interface. A library with the same number runs programs that were compiled with this header,
- * and with all earlier headers of that number. */
+/* The version of this interface. A library with the same number runs programs that were compiled with this
+ * header, and with all earlier headers of that number. */
 #define TRIBUTARY_ABI_VERSION 1
 
 /* Returns the library's TRIBUTARY_ABI_VERSION. Works in a forked child. */
@@ -71,7 +72,7 @@ typedef enum tributary_error {
   TRIBUTARY_ERROR_CLOSED = 4,        /* the handle, or its card, is closed */
   TRIBUTARY_ERROR_NO_CARD = 5,       /* no card has this name, or no card replies there */
   TRIBUTARY_ERROR_BUSY = 6,          /* another host has the card */
-  TRIBUTARY_ERROR_INCOMPATIBLE = 7,  /* the card has another protocol version, or is not the card that was expected */
+  TRIBUTARY_ERROR_INCOMPATIBLE = 7,  /* the card has another protocol version, or another configuration */
   TRIBUTARY_ERROR_FULL = 8,          /* the card has no room for another job */
   TRIBUTARY_ERROR_REFUSED = 9,       /* the card, or its daemon, refused a request */
   TRIBUTARY_ERROR_TIMEOUT = 10,      /* no progress for the card's timeout */
@@ -117,15 +118,16 @@ typedef enum tributary_format {
   TRIBUTARY_INT32 = 6
 } tributary_format;
 
-/* Structures begin with their size, so that later versions of the library can add fields. Set it to the sizeof of
- * the structure, and all unused fields to 0, which means their default. */
+/* Structures begin with their size, so that later versions of the library can add fields. Set it to the
+ * sizeof of the structure, and all unused fields to 0, which means their default. */
 
 typedef struct tributary_open_options {
   size_t size;        /* sizeof(tributary_open_options) */
   int64_t timeout_ns; /* how long calls wait without progress; default: 10 s */
   int32_t workers;    /* members that the caller needs: cpu: and model: then have that many ports.
                        * tributary_join: members that the job must have; default: any number */
-  int32_t format;     /* a tributary_format: cpu: and model: have it, unless their name has another; default: fp32 */
+  int32_t format;     /* a tributary_format: that of cpu: and model:, unless their name has one; default: fp32.
+                       * tributary_join: the format that the card must have; default: any */
 } tributary_open_options;
 
 typedef struct tributary_info {
@@ -143,60 +145,67 @@ typedef struct tributary_info {
   char sum[16];         /* its arithmetic: "tree", "fused", "exact", "max" */
 } tributary_info;
 
-/* Opens the card of a name: "cpu:", "model:lanes=4,workers=2", "serve:unix:/run/tributary.sock". options may be
- * NULL. tributary_card_close closes *card.
+/* Opens the card of a name: "cpu:", "model:lanes=4,workers=2", "serve:unix:/run/tributary.sock". options may
+ * be NULL. tributary_card_close closes *card.
  * Errors: INPUT, NO_CARD, BUSY, INCOMPATIBLE. */
-TRIBUTARY_API tributary_error tributary_open(const char *name, const tributary_open_options *options, tributary_card **card);
+TRIBUTARY_API tributary_error tributary_open(const char *name, const tributary_open_options *options,
+                                             tributary_card **card);
 
 /* Describes the card in *info. The caller sets info->size.
  * Errors: INPUT, CLOSED. */
 TRIBUTARY_API tributary_error tributary_card_info(tributary_card *card, tributary_info *info);
 
-/* Ends the card's jobs and reductions, and releases the card and its handle. When it returns, the library uses no
- * array of these reductions any more. Handles of its jobs, members and reductions stay valid; close them before or after.
+/* Ends the card's jobs and reductions, and releases the card and its handle. When it returns, the library
+ * uses no array of these reductions any more. Handles of its jobs, members and reductions stay valid; close
+ * them before or after.
  * Errors: CLOSED; OTHER if the link did not close well. The handle is closed in any case. */
 TRIBUTARY_API tributary_error tributary_card_close(tributary_card *card);
 
 /* -------------------------------------------------------------------------------------------- Jobs */
 
 typedef struct tributary_job_options {
-  size_t size;             /* sizeof(tributary_job_options) */
-  int32_t workers;         /* members; default: all ports of the card */
-  int32_t chunk;           /* elements in a chunk, a multiple of the lanes; default: the card's */
-  int32_t window;          /* chunks in flight, a power of two; default: an equal share for each job */
-  int32_t here_count;      /* length of here; default: all members are in this process */
-  const int32_t *here;     /* ranks of the members in this process, on a card that a daemon shares */
-  int64_t wait_ns;         /* how long members elsewhere may take to join; default: the daemon's */
-  int64_t carry_on_ns;     /* how long the job waits for a card that is gone; default: it fails at once */
-  int64_t deadline_ns;     /* from the first to the last contribution to a chunk; default: none. */
+  size_t size;              /* sizeof(tributary_job_options) */
+  int32_t workers;          /* members; default: all ports of the card */
+  int32_t chunk;            /* elements in a chunk, a multiple of the lanes; default: the card's */
+  int32_t window;           /* chunks in flight, a power of two; default: an equal share for each job */
+  int32_t here_count;       /* length of here; default: all members are in this process */
+  const int32_t *here;      /* ranks of the members in this process, on a card that a daemon shares */
+  int64_t wait_ns;          /* how long members elsewhere may take to join; default: the daemon's */
+  int64_t carry_on_ns;      /* how long the job waits for a card that is gone; default: it fails at once */
+  int64_t deadline_ns;      /* from the first to the last contribution to a chunk; default: none */
   uint32_t deadline_cycles; /* the same in cycles of the card; give one of the two */
-  uint8_t partial;         /* 1: sum an overdue chunk without the late members; needs a deadline */
-  uint8_t queue;           /* 1: wait until a shared card has room, instead of FULL */
+  uint8_t partial;          /* 1: sum an overdue chunk without the late members; needs a deadline */
+  uint8_t queue;            /* 1: wait until a shared card has room, instead of FULL */
 } tributary_job_options;
 
-/* Sets up a job on the card. options may be NULL. The library copies here. tributary_job_close or tributary_job_abort
- * closes *job. If all members are in this process, the function returns when the job has started.
+/* Sets up a job on the card. options may be NULL. The library copies here. tributary_job_close or
+ * tributary_job_abort closes *job. If all members are in this process, the function returns when the job has
+ * started.
  * Errors: INPUT, CLOSED, FULL, REFUSED, TIMEOUT, NOT_STARTED, DIED. */
-TRIBUTARY_API tributary_error tributary_configure(tributary_card *card, const tributary_job_options *options, tributary_job **job);
+TRIBUTARY_API tributary_error tributary_configure(tributary_card *card, const tributary_job_options *options,
+                                                  tributary_job **job);
 
-/* Writes the job's ticket, a text with a final 0, into buffer of capacity bytes, and its length with the final 0
- * into *length, which may be NULL. The ticket is empty if the card is not shared by a daemon. 256 bytes are enough for most
- * tickets. If capacity is too small, *length is still written.
+/* Writes the job's ticket, a text with a final 0, into buffer of capacity bytes, and its length with the
+ * final 0 into *length, which may be NULL. The ticket is empty if the card is not shared by a daemon. 256
+ * bytes are enough for most tickets. If capacity is too small, *length is still written.
  * Errors: INPUT if capacity is too small; CLOSED. */
-TRIBUTARY_API tributary_error tributary_job_ticket(tributary_job *job, char *buffer, size_t capacity, size_t *length);
+TRIBUTARY_API tributary_error tributary_job_ticket(tributary_job *job, char *buffer, size_t capacity,
+                                                   size_t *length);
 
 /* Returns the job's member of a rank in *member. The member is in this process. tributary_member_close closes
  * *member.
  * Errors: INPUT, CLOSED. */
-TRIBUTARY_API tributary_error tributary_job_member(tributary_job *job, int32_t rank, tributary_member **member);
+TRIBUTARY_API tributary_error tributary_job_member(tributary_job *job, int32_t rank,
+                                                   tributary_member **member);
 
-/* Finishes the job: the card learns that all members here have their sums. Closes the handle, unless a reduction is running.
- * Errors: INPUT if a reduction is running, and the job goes on; CLOSED; ENDED or another kind if the job has ended without a
- * finish; TIMEOUT. */
+/* Finishes the job: the card learns that all members here have their sums. Closes the handle, unless a
+ * reduction is running.
+ * Errors: INPUT if a reduction is running, and the job goes on; CLOSED; ENDED or another kind if the
+ * job has ended without a finish; TIMEOUT. */
 TRIBUTARY_API tributary_error tributary_job_close(tributary_job *job);
 
-/* Ends the job at once, for all its members, and closes the handle. Its reductions return ENDED. When the function
- * returns, the library uses no array of them any more.
+/* Ends the job at once, for all its members, and closes the handle. Its reductions return ENDED. When the
+ * function returns, the library uses no array of them any more.
  * Errors: CLOSED; TIMEOUT if the card did not confirm the end. The handle is closed in any case. */
 TRIBUTARY_API tributary_error tributary_job_abort(tributary_job *job);
 
@@ -205,29 +214,33 @@ TRIBUTARY_API tributary_error tributary_job_abort(tributary_job *job);
 /* The rank that takes any free one. */
 #define TRIBUTARY_ANY_RANK (-1)
 
-/* Joins the job of a ticket, from this process or another one. rank is a rank or TRIBUTARY_ANY_RANK. options may be
- * NULL. tributary_member_close or tributary_member_abort closes *member. The function returns when the rank is taken. The member's
- * reductions wait until all members are there.
- * Errors: INPUT for a ticket that is none, or if workers differ; NO_CARD; REFUSED if the job is over, or the rank taken;
- * TIMEOUT. */
-TRIBUTARY_API tributary_error tributary_join(const char *ticket, int32_t rank, const tributary_open_options *options, tributary_member **member);
+/* Joins the job of a ticket, from this process or another one. rank is a rank or TRIBUTARY_ANY_RANK. options
+ * may be NULL. tributary_member_close or tributary_member_abort closes *member. The function returns when the
+ * rank is taken. The member's reductions wait until all members are there.
+ * Errors: INPUT for a ticket that is none, or if workers or format differ; NO_CARD; REFUSED if the job is over,
+ * or the rank taken; TIMEOUT. */
+TRIBUTARY_API tributary_error tributary_join(const char *ticket, int32_t rank,
+                                             const tributary_open_options *options,
+                                             tributary_member **member);
 
 /* Returns the member's rank, and the number of members of its job. Either pointer may be NULL.
  * Errors: CLOSED. */
-TRIBUTARY_API tributary_error tributary_member_rank(tributary_member *member, int32_t *rank, int32_t *workers);
+TRIBUTARY_API tributary_error tributary_member_rank(tributary_member *member, int32_t *rank,
+                                                    int32_t *workers);
 
 /* Describes the card of the member, as tributary_card_info does.
  * Errors: INPUT, CLOSED. */
 TRIBUTARY_API tributary_error tributary_member_info(tributary_member *member, tributary_info *info);
 
-/* Finishes the part of a member of tributary_join, and ends its connection. For a member of tributary_job_member it
- * closes the handle alone. Closes the handle, unless a reduction is running.
- * Errors: INPUT if a reduction is running; CLOSED; ENDED or another kind if the job has ended without a finish; TIMEOUT. */
+/* Finishes the part of a member of tributary_join, and ends its connection. For a member of
+ * tributary_job_member it closes the handle alone. Closes the handle, unless a reduction is running.
+ * Errors: INPUT if a reduction is running; CLOSED; ENDED or another kind if the job has ended without a
+ * finish; TIMEOUT. */
 TRIBUTARY_API tributary_error tributary_member_close(tributary_member *member);
 
-/* Ends the connection of a member of tributary_join without a finish: the other members get MEMBER_LOST, or go on
- * with partial sums. When it returns, the library uses no array of the member's reductions any more. For a member of
- * tributary_job_member it is tributary_member_close.
+/* Ends the connection of a member of tributary_join without a finish: the other members get MEMBER_LOST, or
+ * go on with partial sums. When it returns, the library uses no array of the member's reductions any more.
+ * For a member of tributary_job_member it is tributary_member_close.
  * Errors: CLOSED. The handle is closed in any case. */
 TRIBUTARY_API tributary_error tributary_member_abort(tributary_member *member);
 
@@ -241,55 +254,62 @@ typedef enum tributary_op {
 
 /* Flags of tributary_start and tributary_start_reduce. */
 enum {
-  /* tributary_cancel lets the member leave the reduction, and the job goes on: the library copies the inputs that the
-   * card still needs, and the other members get their sums. Without this flag, tributary_cancel ends the job,
-   * or leaves it (partial). */
+  /* tributary_cancel lets the member leave the reduction, and the job goes on: the library copies the inputs
+   * that the card still needs, and the other members get their sums. Without this flag, tributary_cancel ends
+   * the job, or leaves it (partial). */
   TRIBUTARY_DETACH = 1
 };
 
-/* Replaces the elements at dst by the sum of the members' elements at src. src may be dst. All members call it with the
- * same number of elements, in the same order. Blocks until the sums are there, or the reduction has failed.
- * After a failure only some elements of dst are sums.
- * Errors: INPUT, CLOSED, TIMEOUT, MISSING, NOT_STARTED, ENDED, MEMBER_LOST, CALLS_DIFFER, RESULT_LOST, EVICTED, REFUSED, DIED,
- * LOST. */
-TRIBUTARY_API tributary_error tributary_all_reduce(tributary_member *member, void *dst, const void *src, size_t elements, tributary_op op);
+/* Replaces the elements at dst by the sum of the members' elements at src. src may be dst. All members call
+ * it with the same number of elements, in the same order. Blocks until the sums are there, or the reduction
+ * has failed. After a failure only some elements of dst are sums.
+ * Errors: INPUT, CLOSED, TIMEOUT, MISSING, NOT_STARTED, ENDED, MEMBER_LOST, CALLS_DIFFER, RESULT_LOST,
+ * EVICTED, REFUSED, DIED, LOST. */
+TRIBUTARY_API tributary_error tributary_all_reduce(tributary_member *member, void *dst, const void *src,
+                                                   size_t elements, tributary_op op);
 
-/* Starts tributary_all_reduce and returns at once. The member's reductions queue in the order of their starts.
- * flags is 0 or TRIBUTARY_DETACH. tributary_pending_close closes *pending.
+/* Starts tributary_all_reduce and returns at once. The member's reductions queue in the order of their
+ * starts. flags is 0 or TRIBUTARY_DETACH. tributary_pending_close closes *pending.
  * Errors: INPUT, CLOSED, ENDED and its kinds, EVICTED. Others come from tributary_wait. */
-TRIBUTARY_API tributary_error tributary_start(tributary_member *member, void *dst, const void *src, size_t elements, tributary_op op, uint32_t flags,
+TRIBUTARY_API tributary_error tributary_start(tributary_member *member, void *dst, const void *src,
+                                              size_t elements, tributary_op op, uint32_t flags,
                                               tributary_pending **pending);
 
-/* Adds up inputs[0] to inputs[count-1], one array of each member, all in this process, into dst. Each array has elements
- * elements. The library copies the list inputs itself. Blocks like tributary_all_reduce, with its errors. */
-TRIBUTARY_API tributary_error tributary_reduce(tributary_job *job, void *dst, const void *const *inputs, size_t count, size_t elements, tributary_op op);
+/* Adds up inputs[0] to inputs[count-1], one array of each member, all in this process, into dst. Each array
+ * has elements elements. The library copies the list inputs itself. Blocks like tributary_all_reduce, with
+ * its errors. */
+TRIBUTARY_API tributary_error tributary_reduce(tributary_job *job, void *dst, const void *const *inputs,
+                                               size_t count, size_t elements, tributary_op op);
 
 /* Starts tributary_reduce and returns at once, like tributary_start. */
-TRIBUTARY_API tributary_error tributary_start_reduce(tributary_job *job, void *dst, const void *const *inputs, size_t count, size_t elements,
-                                                     tributary_op op, uint32_t flags, tributary_pending **pending);
+TRIBUTARY_API tributary_error tributary_start_reduce(tributary_job *job, void *dst, const void *const *inputs,
+                                                     size_t count, size_t elements, tributary_op op,
+                                                     uint32_t flags, tributary_pending **pending);
 
-/* Waits until the reduction is over, and returns its outcome, also when called again. timeout_ns limits the wait: 0
- * tests, and a negative number sets no limit. RUNNING means that the limit is over; the reduction goes on, and its arrays
- * stay in use. Several threads may wait.
+/* Waits until the reduction is over, and returns its outcome, also when called again. timeout_ns limits the
+ * wait: 0 tests, and a negative number sets no limit. RUNNING means that the limit is over; the reduction
+ * goes on, and its arrays stay in use. Several threads may wait.
  * Errors: those of tributary_all_reduce, RUNNING, CANCELED. */
 TRIBUTARY_API tributary_error tributary_wait(tributary_pending *pending, int64_t timeout_ns);
 
-/* Ends a running reduction, as its flags chose, and waits until the library uses its arrays no more. Returns the
- * outcome as tributary_wait does: CANCELED, or another one that came first.
+/* Ends a running reduction, as its flags chose, and waits until the library uses its arrays no more. Returns
+ * the outcome as tributary_wait does: CANCELED, or another one that came first.
  * Errors: those of tributary_wait, except RUNNING. */
 TRIBUTARY_API tributary_error tributary_cancel(tributary_pending *pending);
 
-/* Elements from from to to-1 whose sums lack members (partial). ranks has bit r for each contributing rank r. */
+/* Elements from from to to-1 whose sums lack members (partial). ranks has bit r for each contributing rank r.
+ */
 typedef struct tributary_partial {
   uint64_t from, to;
   uint64_t ranks;
 } tributary_partial;
 
 /* Writes which sums of a finished reduction lack members, in the order of the elements: the first capacity
- * entries into list, and the number of all entries into *count. *count is 0 if all sums are complete, and before
- * the reduction is over. list may be NULL if capacity is 0.
+ * entries into list, and the number of all entries into *count. *count is 0 if all sums are complete, and
+ * before the reduction is over. list may be NULL if capacity is 0.
  * Errors: CLOSED. */
-TRIBUTARY_API tributary_error tributary_partials(tributary_pending *pending, tributary_partial *list, size_t capacity, size_t *count);
+TRIBUTARY_API tributary_error tributary_partials(tributary_pending *pending, tributary_partial *list,
+                                                 size_t capacity, size_t *count);
 
 /* Closes the handle. It cancels a running reduction first, as tributary_cancel does, and drops its outcome.
  * Errors: CLOSED. */

@@ -85,7 +85,8 @@ static void wrong_arguments(tributary_card *card, tributary_job *job) {
     tributary_open_options known;
     int64_t later;
   } newer = {{sizeof newer, 0, 0, 0}, 0};
-  tributary_open_options no_size = {0, 0, 0, 0}, bad_format = {sizeof bad_format, 0, 0, 9}, early = {sizeof early, -1, 0, 0};
+  tributary_open_options no_size = {0, 0, 0, 0}, bad_format = {sizeof bad_format, 0, 0, 9},
+                         early = {sizeof early, -1, 0, 0};
   tributary_card *other = NULL;
   tributary_member *member;
   tributary_info info = {0};
@@ -189,7 +190,8 @@ int main(void) {
   set_up("cpu:", 2, &card, &job);
   info.size = sizeof info;
   OK(tributary_card_info(card, &info));
-  CHECK(info.ports == 2 && info.format == TRIBUTARY_FP32 && info.result == TRIBUTARY_FP32 && info.format_size == 4);
+  CHECK(info.ports == 2 && info.format == TRIBUTARY_FP32 && info.result == TRIBUTARY_FP32 &&
+        info.format_size == 4);
   reductions(job);
   members(job);
   wrong_arguments(card, job);

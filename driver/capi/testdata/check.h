@@ -8,23 +8,24 @@
 
 #include "tributary.h"
 
-#define CHECK(condition)                                                                              \
-  do {                                                                                                \
-    if (!(condition)) {                                                                               \
-      fprintf(stderr, "%s:%d: %s\n  last error: %s\n", __FILE__, __LINE__, #condition, tributary_error_text()); \
-      exit(1);                                                                                        \
-    }                                                                                                 \
+#define CHECK(condition)                                                               \
+  do {                                                                                 \
+    if (!(condition)) {                                                                \
+      fprintf(stderr, "%s:%d: %s\n  last error: %s\n", __FILE__, __LINE__, #condition, \
+              tributary_error_text());                                                 \
+      exit(1);                                                                         \
+    }                                                                                  \
   } while (0)
 
 /* Checks a result, and the error text that goes with it. */
-#define EXPECT(kind, call)                                                                            \
-  do {                                                                                                \
-    tributary_error got = (call);                                                                     \
-    if (got != TRIBUTARY_##kind || (got == TRIBUTARY_OK) != (tributary_error_text()[0] == 0)) {        \
-      fprintf(stderr, "%s:%d: %s: %s, want " #kind ": %s\n", __FILE__, __LINE__, #call, tributary_error_name(got), \
-              tributary_error_text());                                                                \
-      exit(1);                                                                                        \
-    }                                                                                                 \
+#define EXPECT(kind, call)                                                                      \
+  do {                                                                                          \
+    tributary_error got = (call);                                                               \
+    if (got != TRIBUTARY_##kind || (got == TRIBUTARY_OK) != (tributary_error_text()[0] == 0)) { \
+      fprintf(stderr, "%s:%d: %s: %s, want " #kind ": %s\n", __FILE__, __LINE__, #call,         \
+              tributary_error_name(got), tributary_error_text());                               \
+      exit(1);                                                                                  \
+    }                                                                                           \
   } while (0)
 
 #define OK(call) EXPECT(OK, call)

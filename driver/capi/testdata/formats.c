@@ -6,8 +6,8 @@ static const struct {
   int size;
   uint32_t one, two;
 } formats[] = {
-    {"fp32", 4, 0x3f800000, 0x40000000}, {"bf16", 2, 0x3f80, 0x4000},  {"fp16", 2, 0x3c00, 0x4000},
-    {"fp8e4m3", 1, 0x38, 0x40},          {"fp8e5m2", 1, 0x3c, 0x40},   {"int32", 4, 1, 2},
+    {"fp32", 4, 0x3f800000, 0x40000000}, {"bf16", 2, 0x3f80, 0x4000}, {"fp16", 2, 0x3c00, 0x4000},
+    {"fp8e4m3", 1, 0x38, 0x40},          {"fp8e5m2", 1, 0x3c, 0x40},  {"int32", 4, 1, 2},
 };
 
 int main(void) {
@@ -31,7 +31,8 @@ int main(void) {
     OK(tributary_reduce(job, half, inputs, 2, 8, TRIBUTARY_MEAN));
     CHECK(memcmp(half, one, sizeof one) == 0);
     OK(tributary_reduce(job, two, inputs, 2, 8, TRIBUTARY_SUM));
-    for (int i = 0; i < 8; i++) CHECK(memcmp((char *)two + i * info.format_size, &formats[f].two, (size_t)info.format_size) == 0);
+    for (int i = 0; i < 8; i++)
+      CHECK(memcmp((char *)two + i * info.format_size, &formats[f].two, (size_t)info.format_size) == 0);
     OK(tributary_job_close(job));
     OK(tributary_card_close(card));
   }

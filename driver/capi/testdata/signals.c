@@ -1,4 +1,5 @@
-/* The program's handlers of SIGINT and SIGTERM run while a reduction waits, and SIGPIPE keeps its disposition. */
+/* The program's handlers of SIGINT and SIGTERM run while a reduction waits, and SIGPIPE keeps its
+ * disposition. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* Sums of subnormals have the bits of IEEE 754, although the program flushes subnormals to zero: in the thread that
- * loads the library, and in the one that calls it. The argument is the path of the library. */
+/* Sums of subnormals have the bits of IEEE 754, although the program flushes subnormals to zero: in the
+ * thread that loads the library, and in the one that calls it. The argument is the path of the library. */
 #include <dlfcn.h>
 
 #include <stdio.h>
@@ -41,7 +41,9 @@ int main(int argc, char **argv) {
       tributary_card *card;
       tributary_job *job;
       int bad = 0;
-      if (open_card(names[n], &options, &card) || configure(card, NULL, &job) || reduce(job, sum, inputs, 2, N, (tributary_op)op)) return 3;
+      if (open_card(names[n], &options, &card) || configure(card, NULL, &job) ||
+          reduce(job, sum, inputs, 2, N, (tributary_op)op))
+        return 3;
       for (int i = 0; i < N; i++) {
         uint32_t s = a[i] + b[i]; /* subnormals add up like integers */
         uint32_t half = s / 2 + (s & s >> 1 & 1);

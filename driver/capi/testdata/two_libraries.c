@@ -1,5 +1,5 @@
-/* Two libraries with a Go runtime each, in one process, called by turns and from several threads. The arguments are their
- * paths. */
+/* Two libraries with a Go runtime each, in one process, called by turns and from several threads. The
+ * arguments are their paths. */
 #include <dlfcn.h>
 #include <pthread.h>
 
