@@ -27,7 +27,9 @@ def serve():
     def start(card: str) -> str:
         folder = tempfile.TemporaryDirectory()
         path = os.path.join(folder.name, "s")
-        daemon = subprocess.Popen([ROOT / "build/capi/serve", card, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        daemon = subprocess.Popen(
+            [ROOT / "build/capi/serve", card, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         daemons.append((daemon, folder))
         assert daemon.stdout.readline() == b"ready\n"
         return "serve:unix:" + path

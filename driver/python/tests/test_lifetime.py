@@ -100,12 +100,17 @@ job = card.job()
 
 
 def run(program, **options):
-    return subprocess.run([sys.executable, "-c", PREFIX + program], capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(
+        [sys.executable, "-c", PREFIX + program], capture_output=True, text=True, timeout=60, **options
+    )
 
 
 def test_exit_with_running_reductions():
     """The program ends at once, and nothing writes into arrays that are gone."""
-    done = run("pending = job.member(0).start(np.ones(1 << 20, np.float32)); job.member(1).start(np.ones(1 << 20, np.float32))")
+    done = run(
+        "pending = job.member(0).start(np.ones(1 << 20, np.float32))\n"
+        "job.member(1).start(np.ones(1 << 20, np.float32))"
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -129,9 +134,7 @@ interrupter = threading.Thread(target=interrupt)
 
 def test_interrupted_wait():
     """Ctrl-C ends the wait; the reduction and the job go on."""
-    done = run(
-        INTERRUPT
-        + """
+    done = run(INTERRUPT + """
 pending = job.member(0).start(array)
 try:
     interrupter.start()
@@ -143,16 +146,13 @@ assert not pending.done()
 job.member(1).all_reduce(np.ones(100, np.float32))
 assert pending.wait().tolist() == [2.0] * 100
 job.close()
-"""
-    )
+""")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_interrupted_call():
     """Ctrl-C ends a blocking call, which gives its array back, and ends the job."""
-    done = run(
-        INTERRUPT
-        + """
+    done = run(INTERRUPT + """
 try:
     interrupter.start()
     job.member(0).all_reduce(array)
@@ -166,16 +166,14 @@ except tributary.EndedError:
     pass
 with card.job() as job:
     assert job.reduce([array, array]).tolist() == [2.0] * 100
-"""
-    )
+""")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_interrupted_open(tmp_path):
     """Ctrl-C ends the wait for a card that does not reply."""
     done = run(
-        INTERRUPT
-        + """
+        INTERRUPT + """
 import socket
 listener = socket.socket(socket.AF_UNIX)
 listener.bind("s")

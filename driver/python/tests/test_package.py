@@ -37,7 +37,9 @@ def test_everything_is_documented():
         thing = getattr(tributary, name)
         assert thing.__doc__, name
         for part, value in vars(thing).items() if isinstance(thing, type) else ():
-            assert part.startswith("_") or not callable(value) or value.__doc__ or part == "count", f"{name}.{part}"
+            assert (
+                part.startswith("_") or not callable(value) or value.__doc__ or part == "count"
+            ), f"{name}.{part}"
 
 
 def test_wheel(wheel, tmp_path):
@@ -48,7 +50,18 @@ def test_wheel(wheel, tmp_path):
     fresh = tmp_path / "fresh"
     venv.create(fresh)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    install = [sys.executable, "-m", "pip", "--python", fresh / "bin/python", "install", "-q", "--no-index", "--no-deps", wheel]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        fresh / "bin/python",
+        "install",
+        "-q",
+        "--no-index",
+        "--no-deps",
+        wheel,
+    ]
     subprocess.run(install, check=True, timeout=60, env=environment)
     program = f"""
 import sys
@@ -58,5 +71,12 @@ assert tributary.__file__.startswith({str(fresh)!r}) and tributary.__version__ =
 with tributary.open("cpu:", workers=2) as card, card.job() as job:
     print(job.reduce([np.ones(3, np.float32)] * 2).tolist())
 """
-    out = subprocess.run([fresh / "bin/python", "-c", program], check=True, timeout=60, env=environment, cwd="/", capture_output=True)
+    out = subprocess.run(
+        [fresh / "bin/python", "-c", program],
+        check=True,
+        timeout=60,
+        env=environment,
+        cwd="/",
+        capture_output=True,
+    )
     assert out.stdout == b"[2.0, 2.0, 2.0]\n"

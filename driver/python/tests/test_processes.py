@@ -82,7 +82,9 @@ if __name__ == "__main__":
         assert other.exitcode == 0
 """
     folder = members.__file__.rsplit("/", 1)[0]
-    subprocess.run([sys.executable, "-c", f"import sys; sys.path.append({folder!r})\n" + program], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.append({folder!r})\n" + program], check=True, timeout=60
+    )
 
 
 def test_member_lost(serve):

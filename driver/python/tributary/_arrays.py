@@ -33,7 +33,9 @@ def number_of(format: str | None) -> int:
     for number, (name, _) in FORMATS.items():
         if name == format:
             return number
-    raise InputError(f"format: {format!r} is unknown; formats are {', '.join(name for name, _ in FORMATS.values())}")
+    raise InputError(
+        f"format: {format!r} is unknown; formats are {', '.join(name for name, _ in FORMATS.values())}"
+    )
 
 
 def check(what: str, array: object, format: str, *, written: bool) -> Array:
@@ -43,7 +45,10 @@ def check(what: str, array: object, format: str, *, written: bool) -> Array:
     if isinstance(array, np.ma.MaskedArray):
         raise ArrayError(f"{what}: it is a masked array, and the card knows no masks; pass array.filled(0)")
     if not array.dtype.isnative:
-        raise ArrayError(f"{what}: its bytes are swapped ({array.dtype.str}); pass array.astype(array.dtype.newbyteorder('='))")
+        raise ArrayError(
+            f"{what}: its bytes are swapped ({array.dtype.str}); "
+            "pass array.astype(array.dtype.newbyteorder('='))"
+        )
     wanted = dtype_of(format)
     if array.dtype != wanted:
         view = "" if format in ("fp32", "fp16", "int32") else f", with the bits of {format}"
@@ -60,7 +65,9 @@ def check(what: str, array: object, format: str, *, written: bool) -> Array:
 def check_shape(what: str, array: Array, shape: tuple[int, ...]) -> None:
     """Refuses an array of another shape."""
     if array.shape != shape:
-        raise ArrayError(f"{what}: its shape is {array.shape}, not {shape}; all arrays of a reduction have one shape")
+        raise ArrayError(
+            f"{what}: its shape is {array.shape}, not {shape}; all arrays of a reduction have one shape"
+        )
 
 
 def result_for(array: Array, out: object, format: str, *, in_place: bool) -> Array:

@@ -76,7 +76,6 @@ class _Closing:
 
     _handle: int
     _finalizer: "weakref.finalize[..., Any]"
-    _close_by: str
     _abort_by: str
 
     def _own(self, handle: int, *keeps: object) -> None:
@@ -105,7 +104,9 @@ class _Closing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is None:
             self.close()
         else:
@@ -125,7 +126,7 @@ class Member(_Closing):
 
     def __init__(self, handle: int, keeps: object) -> None:
         """Members come from Job.member and join."""
-        self._close_by, self._abort_by = "member_close", "member_abort"
+        self._abort_by = "member_abort"
         self._own(handle, keeps)
         self._keeps = keeps
         rank, size = ctypes.c_int32(), ctypes.c_int32()
@@ -137,31 +138,39 @@ class Member(_Closing):
     def all_reduce(self, array: Array, op: str = "sum", out: Array | None = None) -> Array:
         """Sums the arrays of all members, and returns the sums.
 
-        All members call it with arrays of one size, in the same order. array is contiguous, has any shape, and has the card's dtype
-        (Info.dtype). op is "sum", or "mean" for the sum divided by the number of its contributors. The sums replace the elements of
-        array, if the card's result has their dtype; otherwise a new array has them. With out, an array of the same shape and of
-        Info.result_dtype, they go there, and array stays.
+        All members call it with arrays of one size, in the same order. array is contiguous, has any shape,
+        and has the card's dtype (Info.dtype). op is "sum", or "mean" for the sum divided by the number of
+        its contributors. The sums replace the elements of array, if the card's result has their dtype;
+        otherwise a new array has them. With out, an array of the same shape and of Info.result_dtype, they
+        go there, and array stays.
 
         KeyboardInterrupt cancels the reduction and ends the job, or leaves it (partial).
 
-        Errors: ArrayError, InputError, ClosedError, TimeoutError (MissingError, NotStartedError), EndedError (MemberLostError,
-        CallsDifferError, ResultLostError), EvictedError, RefusedError, DiedError.
+        Errors: ArrayError, InputError, ClosedError, TimeoutError (MissingError, NotStartedError),
+        EndedError (MemberLostError, CallsDifferError, ResultLostError), EvictedError, RefusedError,
+        DiedError.
         """
         return self.start(array, op, out)._outcome()
 
-    def start(self, array: Array, op: str = "sum", out: Array | None = None, *, detach: bool = False) -> Pending:
+    def start(
+        self, array: Array, op: str = "sum", out: Array | None = None, *, detach: bool = False
+    ) -> Pending:
         """Starts all_reduce, and returns at once. Reductions of a member queue in the order of their starts.
 
-        detach chooses what Pending.cancel does. Errors: ArrayError, InputError, ClosedError, EndedError, EvictedError.
+        detach chooses what Pending.cancel does. Errors: ArrayError, InputError, ClosedError, EndedError,
+        EvictedError.
         """
         array = _arrays.check("array", array, self.info.format, written=False)
         result = _arrays.result_for(array, out, self.info.result, in_place=True)
-        return _reductions.start("start", self._handle, result, array.ctypes.data, (array, self), (array.size,), op, detach)
+        return _reductions.start(
+            "start", self._handle, result, array.ctypes.data, (array, self), (array.size,), op, detach
+        )
 
     def close(self) -> None:
         """Finishes the member's part in the job, and ends its connection. It does nothing when called again.
 
-        Errors: InputError if a reduction is running; EndedError and its kinds if the job has ended without a finish; TimeoutError.
+        Errors: InputError if a reduction is running; EndedError and its kinds if the job has ended without
+        a finish; TimeoutError.
         """
         self._close("member_close")
 
@@ -175,7 +184,7 @@ class Job(_Closing):
 
     def __init__(self, card: "Card", handle: int, size: int) -> None:
         """Jobs come from Card.job."""
-        self._close_by, self._abort_by = "job_close", "job_abort"
+        self._abort_by = "job_abort"
         self._own(handle, card)
         self.card: Card = card
         self.size: int = size
@@ -201,12 +210,15 @@ class Job(_Closing):
     def reduce(self, arrays: Sequence[Array], op: str = "sum", out: Array | None = None) -> Array:
         """Sums one array of each member, all in this process, and returns the sums.
 
-        arrays are contiguous, and have one shape and the card's dtype (Info.dtype). The sums go into a new array, or into out, which may be one of
-        the arrays. KeyboardInterrupt cancels the reduction and ends the job. Errors: those of Member.all_reduce.
+        arrays are contiguous, and have one shape and the card's dtype (Info.dtype). The sums go into a new
+        array, or into out, which may be one of the arrays. KeyboardInterrupt cancels the reduction and ends
+        the job. Errors: those of Member.all_reduce.
         """
         return self.start(arrays, op, out)._outcome()
 
-    def start(self, arrays: Sequence[Array], op: str = "sum", out: Array | None = None, *, detach: bool = False) -> Pending:
+    def start(
+        self, arrays: Sequence[Array], op: str = "sum", out: Array | None = None, *, detach: bool = False
+    ) -> Pending:
         """Starts reduce, and returns at once, like Member.start."""
         if isinstance(arrays, np.ndarray):
             raise InputError("arrays: pass a list with one array of each member")
@@ -216,16 +228,23 @@ class Job(_Closing):
             checked.append(_arrays.check(what, array, self.card.info.format, written=False))
             _arrays.check_shape(what, checked[rank], checked[0].shape)
         if len(checked) != self.size:
-            raise InputError(f"arrays: {len(checked)} arrays for a job of {self.size} members; every member has one")
+            raise InputError(
+                f"arrays: {len(checked)} arrays for a job of {self.size} members; every member has one"
+            )
         result = _arrays.result_for(checked[0], out, self.card.info.result, in_place=False)
         sources = (ctypes.c_void_p * self.size)(*(array.ctypes.data for array in checked))
         counts = (self.size, checked[0].size)
-        return _reductions.start("start_reduce", self._handle, result, sources, (checked, self), counts, op, detach)
+        return _reductions.start(
+            "start_reduce", self._handle, result, sources, (checked, self), counts, op, detach
+        )
 
     def close(self) -> None:
-        """Finishes the job: the card learns that all members here have their sums. It does nothing when called again.
+        """Finishes the job: the card learns that all members here have their sums.
 
-        Errors: InputError if a reduction is running; EndedError and its kinds if the job has ended without a finish; TimeoutError.
+        It does nothing when called again.
+
+        Errors: InputError if a reduction is running; EndedError and its kinds if the job has ended without
+        a finish; TimeoutError.
         """
         self._close("job_close")
 
@@ -239,7 +258,7 @@ class Card(_Closing):
 
     def __init__(self, name: str, handle: int) -> None:
         """Cards come from open."""
-        self._close_by, self._abort_by = "card_close", "card_close"
+        self._abort_by = "card_close"
         self._own(handle)
         self.name: str = name
         self.info: Info = _info("card_info", handle)
@@ -261,11 +280,14 @@ class Card(_Closing):
         """Sets up a job. Times are in seconds.
 
         workers: members; default: all ports of the card.
-        here: ranks of the members in this process, on a shared card; default: all. Other processes join with Job.ticket.
+        here: ranks of the members in this process, on a shared card; default: all. Other processes join
+        with Job.ticket.
         wait: how long members elsewhere may take to join; default: the daemon's.
-        carry_on: how long the job waits for a card that is gone; default: it fails at once.
-        deadline, deadline_cycles: longest time between the first and the last contribution to a chunk; default: no limit.
-        partial: sum an overdue chunk without the late members; Pending.partials lists such sums. It needs a deadline.
+        carry_on: how long the job waits for a card that is gone; default: it fails at once. deadline,
+        deadline_cycles: longest time between the first and the last contribution to a chunk; default: no
+        limit.
+        partial: sum an overdue chunk without the late members; Pending.partials lists such sums. It needs a
+        deadline.
         chunk: elements in a chunk. window: chunks in flight. Default: the card's.
         queue: wait until a shared card has room, instead of FullError.
 
@@ -273,7 +295,9 @@ class Card(_Closing):
         """
         ranks = (ctypes.c_int32 * len(here))(*here) if here is not None else None
         if ranks is not None and len(ranks) == 0:
-            raise InputError("here: there are none; a process takes at least one seat of the job that it makes")
+            raise InputError(
+                "here: there are none; a process takes at least one seat of the job that it makes"
+            )
         options = _library.JobOptions(
             size=ctypes.sizeof(_library.JobOptions),
             workers=workers,
@@ -308,7 +332,8 @@ def open(name: str, *, workers: int = 0, format: str | None = None, timeout: flo
     """Opens the card of a name, such as "cpu:", "model:lanes=4" or "serve:unix:/run/tributary.sock".
 
     workers: members that the caller needs. "cpu:" and "model:" then have that many ports.
-    format: "fp32" (default), "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32". "cpu:" and "model:" have it, unless their name has another.
+    format: "fp32" (default), "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32". "cpu:" and "model:" have it,
+    unless their name has another.
     timeout: how many seconds calls wait without progress; default: 10.
 
     Errors: InputError, NoCardError, BusyError, IncompatibleError, ForkedError.
@@ -324,27 +349,40 @@ def open(name: str, *, workers: int = 0, format: str | None = None, timeout: flo
 
 
 def join(
-    ticket: str, rank: int | None = None, *, workers: int = 0, format: str | None = None, timeout: float | None = None
+    ticket: str,
+    rank: int | None = None,
+    *,
+    workers: int = 0,
+    format: str | None = None,
+    timeout: float | None = None,
 ) -> Member:
-    """Joins the job of a ticket (Job.ticket), and returns its member. Its reductions wait until all members are there.
+    """Joins the job of a ticket (Job.ticket), and returns its member.
+
+    The member's reductions wait until all members are there.
 
     rank: the member's; default: any free one.
     workers, format: what the job must have; default: anything.
     timeout: how many seconds calls wait without progress; default: 10.
 
-    Errors: InputError for a ticket that is none, or if workers or format differ; RefusedError if the job is over, or the rank taken;
-    NoCardError; TimeoutError; ForkedError.
+    Errors: InputError for a ticket that is none, or if workers or format differ; RefusedError if the job is
+    over, or the rank taken; NoCardError; TimeoutError; ForkedError.
     """
     options = _open_options(workers, format, timeout)
     if rank is not None and not 0 <= rank < 64:
         raise InputError(f"rank: {rank}; ranks are 0 to 63, or None for any")
-    text, wanted, handle = _text("ticket", ticket), _library.ANY_RANK if rank is None else rank, ctypes.c_void_p()
+    text, wanted, handle = (
+        _text("ticket", ticket),
+        _library.ANY_RANK if rank is None else rank,
+        ctypes.c_void_p(),
+    )
 
     def action() -> int:
         _library.call("join", text, wanted, options, handle)
         return handle.value or 0
 
-    return Member(_library.interruptible(action, lambda joined: _library.quietly("member_abort", joined)), None)
+    return Member(
+        _library.interruptible(action, lambda joined: _library.quietly("member_abort", joined)), None
+    )
 
 
 def _open_options(workers: int, format: str | None, timeout: float | None) -> _library.OpenOptions:

@@ -9,7 +9,19 @@ import functools
 import pathlib
 import threading
 from collections.abc import Callable
-from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from typing import Any, TypeVar
 
 from . import errors
@@ -88,7 +100,16 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "member_close": (_handle,),
     "member_abort": (_handle,),
     "start": (_handle, c_void_p, c_void_p, c_size_t, c_int, c_uint32, POINTER(_handle)),
-    "start_reduce": (_handle, c_void_p, POINTER(c_void_p), c_size_t, c_size_t, c_int, c_uint32, POINTER(_handle)),
+    "start_reduce": (
+        _handle,
+        c_void_p,
+        POINTER(c_void_p),
+        c_size_t,
+        c_size_t,
+        c_int,
+        c_uint32,
+        POINTER(_handle),
+    ),
     "wait": (_handle, c_int64),
     "cancel": (_handle,),
     "partials": (_handle, POINTER(PartialSums), c_size_t, POINTER(c_size_t)),
@@ -103,7 +124,9 @@ def load() -> ctypes.CDLL:
     version = library.tributary_abi_version
     version.restype = c_uint32
     if version() != ABI_VERSION:
-        raise ImportError(f"{library._name} has interface {version()}, this package needs {ABI_VERSION}; install it again")
+        raise ImportError(
+            f"{library._name} has interface {version()}, this package needs {ABI_VERSION}; install it again"
+        )
     library.tributary_error_text.restype = c_char_p
     library.tributary_error_ranks.restype = c_uint64
     for name, arguments in _FUNCTIONS.items():
@@ -129,11 +152,13 @@ def quietly(name: str, *arguments: Any) -> None:
         pass
 
 
-def interruptible(action: Callable[[], Result], undo: Callable[[Result], None] = lambda result: None) -> Result:
+def interruptible(
+    action: Callable[[], Result], undo: Callable[[Result], None] = lambda result: None
+) -> Result:
     """Runs an action that may block for seconds, so that Ctrl-C works meanwhile.
 
-    Only the main thread gets KeyboardInterrupt, so there the action runs in a thread of its own. An interrupted action goes on
-    there, and undo takes its result back.
+    Only the main thread gets KeyboardInterrupt, so there the action runs in a thread of its own. An
+    interrupted action goes on there, and undo takes its result back.
     """
     if threading.current_thread() is not threading.main_thread():
         return action()

@@ -30,8 +30,8 @@ class Partial(NamedTuple):
 class Pending:
     """A reduction that was started. It goes on by itself, and keeps its arrays alive until it is over.
 
-    Until then, do not write its arrays, and do not read its result. A Pending that is dropped goes on, too. Several threads may use
-    one.
+    Until then, do not write its arrays, and do not read its result. A Pending that is dropped goes on, too.
+    Several threads may use one.
     """
 
     def __init__(self, handle: int, result: Array, uses: object) -> None:
@@ -42,8 +42,8 @@ class Pending:
     def wait(self, timeout: float | None = None) -> Array:
         """Waits until the reduction is over, and returns the array of its result.
 
-        timeout is in seconds, without a limit by default. After it RunningError is raised, and the reduction goes on. So it does after
-        KeyboardInterrupt; wait again, or cancel.
+        timeout is in seconds, without a limit by default. After it RunningError is raised, and the
+        reduction goes on. So it does after KeyboardInterrupt; wait again, or cancel.
 
         Errors: those of Member.all_reduce; RunningError; CanceledError.
         """
@@ -72,14 +72,15 @@ class Pending:
     def cancel(self) -> None:
         """Ends a running reduction, and returns when its arrays are the caller's again.
 
-        With detach (Member.start), the job goes on, and the other members get their sums. Without it the job ends, or the
-        member leaves it (partial). Afterwards wait raises CanceledError, unless the reduction was over before.
+        With detach (Member.start), the job goes on, and the other members get their sums. Without it the
+        job ends, or the member leaves it (partial). Afterwards wait raises CanceledError, unless the
+        reduction was over before.
         """
         _library.quietly("cancel", self._handle)
 
     @property
     def partials(self) -> list[Partial]:
-        """Which sums lack members, in the order of the elements; [] if none does, or the reduction is not over."""
+        """Which sums lack members, in the order of the elements; none before the reduction is over."""
         count = ctypes.c_size_t()
         _library.call("partials", self._handle, None, 0, count)
         entries = (_library.PartialSums * count.value)()
@@ -95,7 +96,16 @@ class Pending:
             raise
 
 
-def start(name: str, handle: int, result: Array, source: Any, inputs: Any, counts: tuple[int, ...], op: str, detach: bool) -> Pending:
+def start(
+    name: str,
+    handle: int,
+    result: Array,
+    source: Any,
+    inputs: Any,
+    counts: tuple[int, ...],
+    op: str,
+    detach: bool,
+) -> Pending:
     """Starts a reduction by tributary_NAME."""
     if op not in _library.OPERATIONS:
         raise InputError(f"op: {op!r} is unknown; it is 'sum' or 'mean'")
