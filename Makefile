@@ -67,7 +67,7 @@ libtributary: ## Build build/capi/libtributary.so, the C interface (needs a C co
 	@rm build/capi/libtributary.h
 
 bindings: setup libtributary wheel ## Test the C interface and the Python package.
-	go build -trimpath -o build/capi/serve ./driver/capi/testdata/serve
+	go build -o build/capi/serve ./driver/capi/testdata/serve
 	go test -count=1 ./driver/capi
 	python -m pytest -q -n 2 driver/python
 	python -m mypy --config-file driver/python/pyproject.toml
