@@ -41,7 +41,7 @@ const AnyRank = -1
 // Join takes a seat in the job of a ticket, which Job.Ticket has returned in this process or another
 // one. rank is the member's rank, or AnyRank. The member has a session of its own with the daemon;
 // Member.Close ends it. With WithJob, Join compares the job's parameters with those that this member
-// expects.
+// expects, and with WithFormat the card's format.
 //
 // Join returns when the seat is taken. The member's calls wait until all seats are.
 //
@@ -55,6 +55,10 @@ func Join(ctx context.Context, ticket string, rank int, opts ...Option) (*Member
 	c, err := Open(ctx, name, opts...)
 	if err != nil {
 		return nil, err
+	}
+	if has, want := c.info.Format, c.opts.needs.Format; want != 0 && has != want {
+		c.Close()
+		return nil, &InputError{"format", fmt.Sprintf("this member expects %s, the card of the job has %s", want, has)}
 	}
 	m, err := c.Join(ctx, ticket, rank)
 	if err != nil {
