@@ -14,10 +14,10 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own. Their tests never come from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
-  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board)
+  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board -e /driver/capi)
 # These run goroutines, and are tested with the race detector. The card in software does most of its tests in one
 # goroutine, and its arithmetic an eighth of them with the race detector.
-CONCURRENT = $(shell go list ./driver/... | grep -v /driver/cpu)
+CONCURRENT = $(shell go list ./driver/... | grep -v -e /driver/cpu -e /driver/capi)
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ build: ## Build bin/hwgen and bin/tributary with Go alone (cards on USB need lib
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/system/demo/demo.sh
 
-PARTS := lint unit prove recount vectors sweep faults usb board benches
+PARTS := lint unit bindings prove recount vectors sweep faults usb board benches
 test: $(PARTS) ## Run every check.
 
 # What was built stays: after `make clean` and `go clean -testcache` the times are those of a fresh copy.
@@ -59,6 +59,21 @@ unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with th
 	go test $(filter-out $(CONCURRENT),$(PURE))
 	go test -race $(CONCURRENT) ./driver/cpu/arithmetic
 	go test -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
+
+# The C interface exports the names of its header alone.
+libtributary: ## Build build/capi/libtributary.so, the C interface (needs a C compiler).
+	go build -buildmode=c-shared -trimpath -o build/capi/libtributary.so \
+	  -ldflags "-s -w -extldflags '-Wl,--version-script=$(CURDIR)/driver/capi/exports.map'" ./driver/capi
+	@rm build/capi/libtributary.h
+
+bindings: setup libtributary wheel ## Test the C interface and the Python package.
+	go build -o build/capi/serve ./driver/capi/testdata/serve
+	go test -count=1 ./driver/capi
+	python -m pytest -q -n 2 driver/python
+	python -m mypy --config-file driver/python/pyproject.toml
+
+wheel: setup libtributary ## Build the Python package: build/python/tributary-*.whl.
+	@driver/python/wheel.sh build/capi/libtributary.so build/python
 
 prove: setup ## Prove arithmetic against plain definitions, and control by induction.
 	go test -count=1 -timeout=30m ./verify/gateware/proofs
@@ -187,6 +202,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
+.PHONY: help libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -191,6 +191,9 @@ func (c *Card) hearSummed(s *protocol.Summed) {
 			sent.memory = s.Payload
 		}
 		sent.flow.takeBlock(&sent, s.Parts)
+		if s.Gone&^j.evicted != 0 {
+			j.evict(s.Gone&j.ranks, s.Vid, nil)
+		}
 	}
 	b.release(&sent)
 	c.kick()
@@ -226,10 +229,13 @@ func (f *flow) takeBlock(b *sentBlock, parts []*protocol.Part) {
 	}
 }
 
+// mostQuiet is how long a flow hears nothing before it asks which members are late.
+const mostQuiet = 100 * time.Millisecond
+
 // appendBlockAsks asks which members are late when nothing has moved for a while. wait is how long
 // nothing else is due.
 func (f *flow) appendBlockAsks(now time.Time) (wait time.Duration) {
-	interval := f.job.card.opts.timeout / asksInTimeout
+	interval := min(f.job.card.opts.timeout/asksInTimeout, mostQuiet)
 	last := f.lastMoved()
 	if f.asked.After(last) {
 		last = f.asked

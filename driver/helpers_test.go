@@ -33,7 +33,10 @@ func testContext(t testing.TB) context.Context {
 // card in software instead, which takes arrays.
 func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
 	t.Helper()
-	if strings.HasPrefix(t.Name(), "TestOnCPU/") {
+	switch suite, _, _ := strings.Cut(t.Name(), "/"); suite {
+	case "TestServed", "TestServedCPU":
+		return serveShared(t, suite == "TestServedCPU", cfg, capacity)
+	case "TestOnCPU":
 		conn, err := driver.ServeCPU(cpu.Config(cfg))
 		if err != nil {
 			t.Fatal(err)

@@ -312,6 +312,10 @@ func (j *Job) Config() JobConfig {
 	return cfg
 }
 
+// Card returns the job's card. That of a member of the function Join is open for this member alone, and
+// Member.Close closes it.
+func (j *Job) Card() *Card { return j.card }
+
 // Number returns the job's number on the card, from 0. After the job has ended, another job may
 // have this number. On a shared card the number may change when the job continues after an outage.
 func (j *Job) Number() int {

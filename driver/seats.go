@@ -290,6 +290,8 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 		err = &MemberLostError{Card: j.card.name, Ranks: ints(e.Ranks)}
 	case protocol.Cause_CALLS_DIFFER:
 		err = &CallsDifferError{Card: j.card.name, Ranks: ints(e.Ranks), Text: e.Text}
+	case protocol.Cause_NO_SLOTS:
+		err = errNoSlots
 	case protocol.Cause_RESULT_LOST:
 		err = &ResultLostError{Card: j.card.name, VID: e.Vid}
 	case protocol.Cause_CARD_LOST:

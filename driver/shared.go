@@ -16,6 +16,7 @@ import (
 
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
 // session is a transport.Conn to a card that several processes use: transport/serve has one.
@@ -40,7 +41,7 @@ const AnyRank = -1
 // Join takes a seat in the job of a ticket, which Job.Ticket has returned in this process or another
 // one. rank is the member's rank, or AnyRank. The member has a session of its own with the daemon;
 // Member.Close ends it. With WithJob, Join compares the job's parameters with those that this member
-// expects.
+// expects, and with WithFormat the card's format.
 //
 // Join returns when the seat is taken. The member's calls wait until all seats are.
 //
@@ -54,6 +55,10 @@ func Join(ctx context.Context, ticket string, rank int, opts ...Option) (*Member
 	c, err := Open(ctx, name, opts...)
 	if err != nil {
 		return nil, err
+	}
+	if has, want := c.info.Format, c.opts.needs.Format; want != 0 && has != want {
+		c.Close()
+		return nil, &InputError{"format", fmt.Sprintf("this member expects %s, the card of the job has %s", want, has)}
 	}
 	m, err := c.Join(ctx, ticket, rank)
 	if err != nil {
@@ -154,6 +159,9 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
+	if c.info.Jobs == 1 {
+		c.endJobs(errReplaced)
+	}
 	l, err := c.present(ctx, "set-up of a job")
 	if err != nil {
 		return nil, err
@@ -183,11 +191,17 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 		return j, nil
 	}
 	if err := j.AwaitMembers(ctx); err != nil {
+		if errors.Is(err, errNoSlots) {
+			return nil, c.fullError(ctx, l, cfg.Window, &RefusedError{Card: c.name, What: "set-up of a job", Code: wire.CodeNoSlots})
+		}
 		_ = j.Abort(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return j, nil
 }
+
+// errNoSlots ends a job for which the card had no slots.
+var errNoSlots = errors.New("the daemon found no free slots for the job")
 
 // seats returns the ranks that this process takes.
 func (cfg *JobConfig) seats() ([]int, error) {

@@ -57,7 +57,7 @@ func (j *job) startArrays(ctx context.Context) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: err.Error()})
+		j.end(notSetUp(err))
 		return
 	case j.state == over: // a member left meanwhile
 		go direct.Abort(context.WithoutCancel(ctx))
@@ -110,6 +110,9 @@ func (j *job) answer(s *arraySeat, b block, p *driver.Pending, err error) {
 		m.Failed = true
 	default:
 		m.Parts = j.partsOf(p.Partials())
+		for _, rank := range j.arrays.job.Evicted() {
+			m.Gone |= 1 << rank
+		}
 		if b.inline {
 			m.Payload = b.sum
 		}
@@ -118,6 +121,7 @@ func (j *job) answer(s *arraySeat, b block, p *driver.Pending, err error) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	s.open--
+	j.evicted |= m.Gone
 	j.card.counts.out += uint64(len(b.sum))
 	b.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Summed{Summed: m}})
 	if m.Failed {

@@ -143,7 +143,7 @@ func (j *job) start(ctx context.Context) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		j.end(&protocol.Ended{Cause: causeOf(err), Text: err.Error()})
+		j.end(notSetUp(err))
 		return
 	case j.state == over: // a member left meanwhile
 		go relay.Job().Abort(context.WithoutCancel(ctx))
@@ -156,13 +156,18 @@ func (j *job) start(ctx context.Context) {
 	}
 }
 
-// causeOf returns why a job ends whose set-up has failed: the card has gone, or cannot set it up.
-func causeOf(err error) protocol.Cause {
+// notSetUp returns why a job ends that the card did not set up.
+func notSetUp(err error) *protocol.Ended {
+	ended := &protocol.Ended{Cause: protocol.Cause_ABORTED, Text: err.Error()}
+	var full *driver.FullError
 	var died *driver.DiedError
-	if errors.As(err, &died) {
-		return protocol.Cause_CARD_LOST
+	switch {
+	case errors.As(err, &full):
+		ended.Cause = protocol.Cause_NO_SLOTS
+	case errors.As(err, &died):
+		ended.Cause = protocol.Cause_CARD_LOST
 	}
-	return protocol.Cause_ABORTED
+	return ended
 }
 
 // begin tells the seats that an epoch begins.
@@ -245,6 +250,9 @@ func (j *job) leave(s *seat, lost bool) {
 		if j.stop != nil {
 			j.stop.left(s)
 		}
+		if j.finished != 0 {
+			j.endIfFinished()
+		}
 		j.renewIfDrained()
 	}
 }
@@ -291,9 +299,17 @@ func (j *job) noteFinished(rank int) {
 	}
 	j.finished |= j.seats[rank].bit()
 	j.confirmed |= j.seats[rank].bit()
-	if j.finished == j.allRanks() {
-		j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
+	j.endIfFinished()
+}
+
+// endIfFinished ends the job if all members have finished that have not gone.
+func (j *job) endIfFinished() {
+	for _, s := range j.seats {
+		if j.finished&s.bit() == 0 && (s.returns || j.takesPart(s)) {
+			return
+		}
 	}
+	j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
 }
 
 // allRanks is the mask of the job's ranks.

@@ -153,6 +153,7 @@ const (
 	Cause_CALLS_DIFFER      Cause = 5
 	Cause_CARD_LOST         Cause = 6
 	Cause_RESULT_LOST       Cause = 7
+	Cause_NO_SLOTS          Cause = 8 // the card has a number for the job, but no slots
 )
 
 // Enum value maps for Cause.
@@ -166,6 +167,7 @@ var (
 		5: "CALLS_DIFFER",
 		6: "CARD_LOST",
 		7: "RESULT_LOST",
+		8: "NO_SLOTS",
 	}
 	Cause_value = map[string]int32{
 		"CAUSE_UNSPECIFIED": 0,
@@ -176,6 +178,7 @@ var (
 		"CALLS_DIFFER":      5,
 		"CARD_LOST":         6,
 		"RESULT_LOST":       7,
+		"NO_SLOTS":          8,
 	}
 )
 
@@ -2113,6 +2116,7 @@ type Summed struct {
 	Parts         []*Part                `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`      // of the sums that lack members
 	Evicted       bool                   `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // the card has evicted the rank: no sums
 	Failed        bool                   `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`   // the job has ended: no sums
+	Gone          uint64                 `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`       // ranks that the card has evicted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2194,6 +2198,13 @@ func (x *Summed) GetFailed() bool {
 		return x.Failed
 	}
 	return false
+}
+
+func (x *Summed) GetGone() uint64 {
+	if x != nil {
+		return x.Gone
+	}
+	return 0
 }
 
 // Part is a range of chunks with the same contributors.
@@ -2952,7 +2963,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\x03vid\x18\x03 \x01(\rR\x03vid\x12\x1a\n" +
 	"\belements\x18\x04 \x01(\rR\belements\x12\x14\n" +
 	"\x05place\x18\x05 \x01(\x04R\x05place\x12\x18\n" +
-	"\apayload\x18\x06 \x01(\fR\apayload\"\xba\x01\n" +
+	"\apayload\x18\x06 \x01(\fR\apayload\"\xce\x01\n" +
 	"\x06Summed\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
@@ -2960,7 +2971,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\apayload\x18\x04 \x01(\fR\apayload\x12(\n" +
 	"\x05parts\x18\x05 \x03(\v2\x12.tributary.v1.PartR\x05parts\x12\x18\n" +
 	"\aevicted\x18\x06 \x01(\bR\aevicted\x12\x16\n" +
-	"\x06failed\x18\a \x01(\bR\x06failed\"D\n" +
+	"\x06failed\x18\a \x01(\bR\x06failed\x12\x12\n" +
+	"\x04gone\x18\b \x01(\x04R\x04gone\"D\n" +
 	"\x04Part\x12\x10\n" +
 	"\x03vid\x18\x01 \x01(\rR\x03vid\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\rR\x06chunks\x12\x12\n" +
@@ -3016,7 +3028,7 @@ const file_tributary_proto_rawDesc = "" +
 	"*\x1e\n" +
 	"\tOperation\x12\a\n" +
 	"\x03SUM\x10\x00\x12\b\n" +
-	"\x04MEAN\x10\x01*\x8f\x01\n" +
+	"\x04MEAN\x10\x01*\x9d\x01\n" +
 	"\x05Cause\x12\x15\n" +
 	"\x11CAUSE_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bFINISHED\x10\x01\x12\v\n" +
@@ -3025,7 +3037,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\vMEMBER_LOST\x10\x04\x12\x10\n" +
 	"\fCALLS_DIFFER\x10\x05\x12\r\n" +
 	"\tCARD_LOST\x10\x06\x12\x0f\n" +
-	"\vRESULT_LOST\x10\aB\"Z tributary/driver/daemon/protocolb\x06proto3"
+	"\vRESULT_LOST\x10\a\x12\f\n" +
+	"\bNO_SLOTS\x10\bB\"Z tributary/driver/daemon/protocolb\x06proto3"
 
 var (
 	file_tributary_proto_rawDescOnce sync.Once

@@ -54,6 +54,7 @@ func init() {
 // Session is one process's use of a card: a transport.Conn of frames, and messages.
 type Session struct {
 	address address
+	dial    func(ctx context.Context) (net.Conn, error) // without TLS
 	card    string
 	block   int
 	memory  []byte
@@ -85,11 +86,21 @@ func open(ctx context.Context, r transport.Request) (*Session, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.Patience)
 		defer cancel()
 	}
-	data, err := trust.dial(ctx, a)
+	return openOn(ctx, a, trust, a.dial)
+}
+
+// Over opens a session over connections that dial opens, such as those of a test in one process. The
+// session's name is unix:PATH, as if a socket there led to the daemon.
+func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.Conn, error)) (*Session, error) {
+	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial)
+}
+
+func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (*Session, error) {
+	data, err := trust.secure(ctx, dial)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{address: a, data: data}
+	s := &Session{address: a, dial: dial, data: data}
 	s.changed.L = &s.mu
 	if err := s.attach(ctx, trust); err != nil {
 		s.Close()
@@ -107,7 +118,7 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	var err error
 	s.control, err = grpc.NewClient("passthrough:"+s.address.authority(), grpc.WithTransportCredentials(secure), grpc.WithKeepaliveParams(alive),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.address.dial(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.dial(ctx) }))
 	if err != nil {
 		return err
 	}

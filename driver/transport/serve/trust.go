@@ -54,10 +54,16 @@ func readTrust(a address) (*trust, error) {
 	return t, nil
 }
 
-// dial opens a data connection.
-func (t *trust) dial(ctx context.Context, a address) (net.Conn, error) {
-	if t.tls == nil {
-		return a.dial(ctx)
+// secure opens a data connection, with TLS if the daemon has it.
+func (t *trust) secure(ctx context.Context, dial func(ctx context.Context) (net.Conn, error)) (net.Conn, error) {
+	conn, err := dial(ctx)
+	if err != nil || t.tls == nil {
+		return conn, err
 	}
-	return (&tls.Dialer{Config: t.tls}).DialContext(ctx, a.network, a.place)
+	secured := tls.Client(conn, t.tls)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secured, nil
 }

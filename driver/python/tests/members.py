@@ -1,0 +1,46 @@
+"""What the other processes of the tests run."""
+
+import os
+
+import numpy as np
+import tributary
+
+
+def total(ticket: str, path: str, answers) -> None:
+    """A member sums the arrays of its rank, the second half first queued behind the first."""
+    try:
+        with tributary.join(ticket, workers=4, timeout=60) as member:
+            array = np.load(path.format(member.rank))
+            first, second = np.split(array, [10000])
+            pending = member.start(first), member.start(second, out=np.empty_like(second))
+            answers.put((member.rank, np.concatenate([p.wait() for p in pending])))
+    except BaseException as error:
+        answers.put((-1, repr(error)))
+
+
+def small(ticket: str | None, answers) -> None:
+    """A member sums ones; without a ticket, all members are here."""
+    try:
+        if ticket is None:
+            with tributary.open("cpu:", workers=2) as card, card.job() as job:
+                answers.put(job.reduce([np.ones(10, np.int32).view(np.float32)] * 2).tobytes())
+        else:
+            with tributary.join(ticket, timeout=60) as member:
+                answers.put(member.all_reduce(np.ones(10, np.float32)).tolist())
+    except BaseException as error:
+        answers.put(type(error).__name__)
+
+
+def die(ticket: str) -> None:
+    """A member that ends in the middle of its job."""
+    member = tributary.join(ticket, timeout=60)
+    member.all_reduce(np.ones(10, np.float32))
+    os._exit(1)
+
+
+def shorter(ticket: str, answers) -> None:
+    """A member whose array is shorter than the others'."""
+    try:
+        tributary.join(ticket, timeout=60).all_reduce(np.ones(9, np.float32))
+    except tributary.TributaryError as error:
+        answers.put((type(error).__name__, error.ranks))

@@ -1,0 +1,177 @@
+"""Members in several processes, and how they may come into being."""
+
+import multiprocessing
+import subprocess
+import sys
+import time
+
+import members
+import numpy as np
+import pytest
+import tributary
+
+
+def test_four_processes(serve, root):
+    """The bits are those of one process."""
+    path = str(root / "verify/reference/gradients/w{}.npy")
+    with tributary.open("model:", workers=4) as card, card.job() as job:
+        expected = job.reduce([np.load(path.format(rank)).ravel() for rank in range(4)])
+    spawn = multiprocessing.get_context("spawn")
+    answers = spawn.Queue()
+    with tributary.open(serve("model:workers=4"), timeout=60) as card, card.job(workers=4, here=[0]) as job:
+        others = [spawn.Process(target=members.total, args=(job.ticket, path, answers)) for _ in range(3)]
+        for other in others:
+            other.start()
+        array = np.load(path.format(0))
+        first, second = np.split(array.ravel(), [10000])
+        member = job.member(0)
+        pending = member.start(first), member.start(second)
+        got = {0: np.concatenate([p.wait() for p in pending])}
+        for _ in others:
+            rank, sums = answers.get(timeout=60)
+            assert rank > 0, sums
+            got[rank] = sums
+    for other in others:
+        other.join(60)
+    assert sorted(got) == [0, 1, 2, 3]
+    for sums in got.values():
+        assert sums.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_start_method(serve, method):
+    """A new process works, also after this one has loaded the library."""
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    with tributary.open(serve("model:workers=2"), timeout=60) as card, card.job(workers=2, here=[1]) as job:
+        other = context.Process(target=members.small, args=(job.ticket, answers))
+        other.start()
+        assert job.member(1).all_reduce(np.ones(10, np.float32)).tolist() == [2.0] * 10
+        assert answers.get(timeout=60) == [2.0] * 10
+        other.join(60)
+        assert other.exitcode == 0
+
+
+def test_fork_after_load():
+    """A child that is forked after the library was loaded gets an error, and the parent goes on."""
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    with tributary.open("cpu:", workers=2) as card, card.job() as job:
+        other = context.Process(target=members.small, args=(None, answers))
+        other.start()
+        assert answers.get(timeout=60) == "ForkedError"
+        other.join(60)
+        assert other.exitcode == 0
+        assert job.reduce([np.ones(3, np.float32)] * 2).tolist() == [2.0] * 3
+
+
+def test_fork_before_load():
+    """A program that has only imported the package may fork."""
+    program = """
+import multiprocessing, members, tributary
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    others = [context.Process(target=members.small, args=(None, answers)) for _ in range(2)]
+    for other in others:
+        other.start()
+    members.small(None, answers)
+    assert all(answers.get(timeout=60) == (2).to_bytes(4, "little") * 10 for _ in range(3))
+    for other in others:
+        other.join()
+        assert other.exitcode == 0
+"""
+    folder = members.__file__.rsplit("/", 1)[0]
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.append({folder!r})\n" + program], check=True, timeout=60
+    )
+
+
+def test_member_lost(serve):
+    spawn = multiprocessing.get_context("spawn")
+    with tributary.open(serve("model:workers=2"), timeout=60) as card:
+        job = card.job(workers=2, here=[0])
+        other = spawn.Process(target=members.die, args=(job.ticket,))
+        other.start()
+        member = job.member(0)
+        member.all_reduce(np.ones(10, np.float32))
+        with pytest.raises(tributary.MemberLostError) as caught:
+            member.all_reduce(np.ones(10, np.float32))
+        assert caught.value.ranks == (1,)
+        assert isinstance(caught.value, tributary.EndedError)
+        with pytest.raises(tributary.MemberLostError):
+            job.close()
+        other.join(60)
+
+
+def test_failing_block(serve):
+    """A member whose with block fails leaves at once, and the others learn that."""
+    with tributary.open(serve("model:workers=2"), timeout=60) as card:
+        job = card.job(workers=2, here=[0])
+        pending = job.member(0).start(np.ones(10, np.float32))
+        with pytest.raises(ZeroDivisionError), tributary.join(job.ticket, 1):
+            1 / 0
+        with pytest.raises(tributary.TributaryError):
+            pending.wait(60)
+
+
+def test_calls_differ(serve):
+    spawn = multiprocessing.get_context("spawn")
+    answers = spawn.Queue()
+    with tributary.open(serve("model:workers=2"), timeout=60) as card:
+        job = card.job(workers=2, here=[0])
+        other = spawn.Process(target=members.shorter, args=(job.ticket, answers))
+        other.start()
+        with pytest.raises(tributary.CallsDifferError) as caught:
+            job.member(0).all_reduce(np.ones(10, np.float32))
+        assert caught.value.ranks == (0, 1)
+        assert answers.get(timeout=60) == ("CallsDifferError", (0, 1))
+        other.join(60)
+
+
+def test_joining(serve):
+    with tributary.open(serve("model:workers=3"), timeout=60) as card:
+        job = card.job(workers=3, here=[1])
+        with pytest.raises(tributary.InputError, match="workers"):
+            tributary.join(job.ticket, workers=2)
+        with pytest.raises(tributary.InputError, match="format"):
+            tributary.join(job.ticket, format="fp16")
+        with pytest.raises(tributary.RefusedError, match="rank 1 is taken"):
+            tributary.join(job.ticket, rank=1)
+        ticket = job.ticket
+        job.abort()
+        with pytest.raises(tributary.RefusedError):
+            tributary.join(ticket)
+
+
+def test_not_started(serve):
+    with tributary.open(serve("model:workers=2"), timeout=60) as card:
+        job = card.job(workers=2, here=[1], wait=0.3)
+        with pytest.raises(tributary.NotStartedError) as caught:
+            job.member(1).all_reduce(np.ones(10, np.float32))
+        assert caught.value.ranks == (0,) and isinstance(caught.value, TimeoutError)
+
+
+@pytest.mark.parametrize("scheme", ["cpu:", "model:"])
+def test_timeout(scheme):
+    with tributary.open(scheme, workers=2, timeout=0.3) as card:
+        job = card.job()
+        began = time.monotonic()
+        with pytest.raises(tributary.MissingError) as caught:
+            job.member(0).all_reduce(np.ones(10, np.float32))
+        assert caught.value.ranks == (1,) and isinstance(caught.value, TimeoutError)
+        assert 0.3 <= time.monotonic() - began < 30
+        with pytest.raises(tributary.TributaryError):
+            job.member(1).all_reduce(np.ones(10, np.float32))
+
+
+def test_wait_with_timeout():
+    with tributary.open("cpu:", workers=2) as card, card.job() as job:
+        array = np.ones(10, np.float32)
+        pending = job.member(0).start(array)
+        for timeout in (0, 0.05, 0.25):
+            with pytest.raises(tributary.RunningError):
+                pending.wait(timeout)
+        assert not pending.done()
+        job.member(1).all_reduce(np.ones(10, np.float32))
+        assert pending.wait(60) is array

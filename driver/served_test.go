@@ -1,0 +1,123 @@
+package driver_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc/test/bufconn"
+
+	"tributary/driver"
+	"tributary/driver/cpu"
+	"tributary/driver/daemon"
+	"tributary/driver/model"
+	"tributary/driver/transport"
+	shared "tributary/driver/transport/serve"
+)
+
+// TestServed runs the tests of a card on a card that a daemon shares. These cannot run there:
+//
+//   - those that damage, delay or record the link to the card, imitate a card or look at its frames,
+//     such as TestCancel, TestStallsAtRandom, TestJobsSideBySide and TestConfigureStorm: the daemon is
+//     between. The tests of package daemon have faults of their own.
+//   - TestResetBesideConfigure and TestCloseAndAbort: only the owner resets a card.
+//   - TestJobsHaveNumbersAndSlots, TestNoFreeSlots, TestACardOfOneJobReplacesIt and
+//     TestConfigureSideBySide: the daemon chooses numbers, and replaces no jobs of other sessions.
+//   - TestShorterArray and TestRefusedCallHasNoPartials: the daemon refuses calls that differ.
+func TestServed(t *testing.T) {
+	runServed(t)
+	t.Run("PendingLeaves", TestPendingLeaves)
+	t.Run("Exceptions", TestExceptions)
+}
+
+// TestServedCPU is TestServed on a card in software, which takes arrays. TestPendingLeaves cannot run
+// there, as a block that the daemon has is in the sums, and TestExceptions neither, as the blocks of
+// members come in any order.
+func TestServedCPU(t *testing.T) { runServed(t) }
+
+func runServed(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"Reduce":                           TestReduce,
+		"ReduceSpecialValues":              TestReduceSpecialValues,
+		"VIDWraps":                         TestVIDWraps,
+		"AllReduce":                        TestAllReduce,
+		"InputErrors":                      TestInputErrors,
+		"EveryFormat":                      TestEveryFormat,
+		"TypedArrays":                      TestTypedArrays,
+		"ByteArrayErrors":                  TestByteArrayErrors,
+		"ConfigureBesideCounters":          TestConfigureBesideCounters,
+		"DeadlineReportsMissingRanks":      TestDeadlineReportsMissingRanks,
+		"LateMember":                       TestLateMember,
+		"DeadMember":                       TestDeadMember,
+		"Leaves":                           TestLeaves,
+		"LastMemberLeaves":                 TestLastMemberLeaves,
+		"DeadlineOfOneJobIsNotTheNextOnes": TestDeadlineOfOneJobIsNotTheNextOnes,
+		"Lags":                             TestLags,
+		"PartialInTime":                    TestPartialInTime,
+		"MissingRank":                      TestMissingRank,
+		"OtherLengthInOneChunk":            TestOtherLengthInOneChunk,
+		"DeadlineNamesMissing":             TestDeadlineNamesMissing,
+		"ExceptionsOfEachJob":              TestExceptionsOfEachJob,
+		"Pending":                          TestPending,
+		"PendingFails":                     TestPendingFails,
+		"Detach":                           TestDetach,
+		"DetachInTheMiddle":                TestDetachInTheMiddle,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// local is a listener in this process.
+type local struct{ *bufconn.Listener }
+
+func (l local) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		err = net.ErrClosed // bufconn has no other
+	}
+	return conn, err
+}
+
+func (local) Addr() net.Addr { return &net.UnixAddr{Name: "daemon", Net: "unix"} }
+
+// serveShared starts a daemon with a card, and returns a session with it.
+func serveShared(t testing.TB, software bool, cfg model.Config, capacity int) transport.Conn {
+	t.Helper()
+	var behind transport.Conn
+	if software {
+		conn, err := driver.ServeCPU(cpu.Config(cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind = conn
+	} else {
+		card, err := model.NewCard(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind = connect(t, card, capacity)
+	}
+	ctx := testContext(t)
+	card, err := driver.OpenConn(ctx, "behind", behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := local{bufconn.Listen(capacity)}
+	serving, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{}).Serve(serving, listener, 0)
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := shared.Over(ctx, "daemon", func(ctx context.Context) (net.Conn, error) { return listener.DialContext(ctx) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
