@@ -40,7 +40,7 @@ func refuse(reason protocol.Reason, format string, args ...any) *refusal {
 }
 
 // create makes a job for the members that will join it.
-func (c *card) create(p *protocol.Create) (*job, *refusal) {
+func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	cfg, err := c.driver.Info().Complete(driver.ConfigOf(p.Parameters))
 	if err != nil {
 		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
@@ -49,6 +49,7 @@ func (c *card) create(p *protocol.Create) (*job, *refusal) {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
 	}
 	j := c.newJob(newNonce(), cfg)
+	j.creator = s
 	wait := time.Duration(p.WaitNs)
 	if wait <= 0 {
 		wait = c.server.options.Wait
@@ -101,9 +102,6 @@ func (j *job) giveUp(waited time.Duration) {
 	if j.state != gathering {
 		return
 	}
-	if i := slices.Index(j.card.queue, j); i >= 0 {
-		j.card.queue = slices.Delete(j.card.queue, i, i+1)
-	}
 	ended := &protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing()}
 	ended.Text = fmt.Sprintf("ranks %d had not joined after %s", ended.Ranks, waited)
 	if j.again {
@@ -133,11 +131,13 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	if r := differing(p.Parameters, j.parameters); r != nil {
 		return nil, nil, r
 	}
-	free := j.missing()
+	free := slices.DeleteFunc(j.missing(), func(rank uint32) bool { return j.finished>>rank&1 != 0 })
 	if p.Rank != nil {
 		switch {
 		case int(*p.Rank) >= len(j.seats):
 			return nil, nil, refuse(protocol.Reason_TAKEN, "rank %d is beyond the job's %d members", *p.Rank, len(j.seats))
+		case j.finished>>*p.Rank&1 != 0:
+			return nil, nil, refuse(protocol.Reason_TAKEN, "rank %d has finished", *p.Rank)
 		case !slices.Contains(free, *p.Rank):
 			return nil, nil, refuse(protocol.Reason_TAKEN, "rank %d is taken", *p.Rank)
 		}

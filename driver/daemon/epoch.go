@@ -133,7 +133,7 @@ func (s *stop) proceed() {
 	if len(s.reports) == 0 { // all have finished, or gone
 		s.first = j.summed
 		if j.paused != nil { // the members that return go on after the calls of those that have gone
-			s.first = *j.paused
+			s.first = j.paused.vid
 		}
 		s.succeed()
 		return

@@ -189,6 +189,70 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	}
 }
 
+// TestMembersReturnOneAfterAnother takes a second member back while the others are paused for the first
+// one. The card evicts both meanwhile. Both take part in the next epoch: the job outlasts the finish of
+// the other member.
+func TestMembersReturnOneAfterAnother(t *testing.T) {
+	const chunks = 12 // three windows, in which the card evicts
+	path := serve(t, daemon.Options{})
+	hello := &protocol.Hello{Version: 1}
+	p := &protocol.Parameters{Workers: pointer(uint32(3)), Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))}
+	one, two, three := attach(t, path, hello), attach(t, path, hello), attach(t, path, hello)
+	nonce := one.create(p)
+	one.join(nonce, 0, nil)
+	two.join(nonce, 1, nil)
+	three.join(nonce, 2, nil)
+	b := one.begun()
+	one.call(&protocol.Call{Nonce: nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
+	back := []*client{attach(t, path, hello), attach(t, path, hello)}
+	for i, gone := range []*client{two, three} {
+		gone.conn.Close()
+		if l := one.receive().GetLost(); !slices.Equal(l.GetRanks(), []uint32{uint32(i + 1)}) {
+			t.Fatalf("lost %v", l)
+		}
+		if m := back[i].join(nonce, uint32(i+1), nil); m.GetWaiting() == nil {
+			t.Fatalf("rank %d did not return: %v", i+1, m)
+		}
+		if i == 0 && one.receive().GetPause().GetVid() != chunks {
+			t.Error("rank 0 was not paused after its call")
+		}
+	}
+	for vid := range uint32(chunks) {
+		one.write(data(b, 0, vid, 1))
+		for one.read().Kind != wire.KindResult {
+			one.write(data(b, 0, vid, 1)) // the card was not ready
+		}
+	}
+	if m := one.receive(); m.GetStop() == nil {
+		t.Fatalf("got %v", m)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: nonce, Low: chunks}}})
+	if h := one.receive().GetHand(); !h.GetDone() {
+		t.Fatalf("got %v", h)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: nonce}}})
+	b = one.begun()
+	for i, c := range back {
+		if again := c.begun(); again.FirstVid != chunks || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{uint32(i + 1)}) {
+			t.Errorf("rank %d goes on with %v", i+1, again)
+		}
+	}
+	one.write(finish(b, 0, chunks))
+	for i, c := range back {
+		c.call(&protocol.Call{Nonce: nonce, Rank: uint32(i + 1), Sequence: 1, Elements: 16, Format: uint32(wire.FP32), FirstVid: chunks})
+		c.write(data(b, uint8(i+1), chunks, 2))
+	}
+	for _, c := range back {
+		f := c.read()
+		for f.Kind != wire.KindResult {
+			f = c.read()
+		}
+		if f.VID != chunks || f.Mask != 0b110 {
+			t.Errorf("got %v", f.Header)
+		}
+	}
+}
+
 // TestMemberLeavesBetweenEpochs loses a member that has not reported: the job ends for the other.
 func TestMemberLeavesBetweenEpochs(t *testing.T) {
 	card := newFragile(t)

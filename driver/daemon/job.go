@@ -31,6 +31,7 @@ type job struct {
 	nonce      uint64
 	parameters driver.JobConfig // with every default filled in
 	wait       *time.Timer      // ends a job that does not start
+	creator    *session         // nil: its session has ended
 
 	state     state
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
@@ -43,12 +44,12 @@ type job struct {
 	kept      keptResults
 	summed    uint32 // the first VID of whose result nothing has been seen
 	calls     map[uint64]announced
-	finished  uint64  // ranks that the card has confirmed, in any epoch
-	confirmed uint64  // the same, in this epoch
-	evicted   uint64  // ranks that the card has evicted
-	stop      *stop   // the change of epochs under way
-	paused    *uint32 // the VID from which on the daemon drops data, because a member returns
-	renewing  bool    // the epoch for that member is under way
+	finished  uint64 // ranks that the card has confirmed, in any epoch
+	confirmed uint64 // the same, in this epoch
+	evicted   uint64 // ranks that the card has evicted
+	stop      *stop  // the change of epochs under way
+	paused    *gap   // what members that return wait for
+	renewing  bool   // the epoch for that member is under way
 }
 
 // seat is a rank of a job.
@@ -172,12 +173,9 @@ func notSetUp(err error) *protocol.Ended {
 
 // begin tells the seats that an epoch begins.
 func (j *job) begin() {
-	between := j.paused != nil && j.first == *j.paused // two calls, where members return
+	j.admitReturned()
 	j.state, j.confirmed, j.paused, j.renewing = running, 0, nil, false
 	j.noteEpoch(j.first)
-	for _, s := range j.seats {
-		s.returns = s.returns && !between
-	}
 	for _, s := range j.sessions(everyone) {
 		b := &protocol.Begin{Nonce: j.nonce, Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: j.first, Parameters: j.parameters.Parameters()}
 		for _, seat := range j.seats {
@@ -199,6 +197,7 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 	j.state = over
 	j.wait.Stop()
+	j.card.queue = slices.DeleteFunc(j.card.queue, func(other *job) bool { return other == j })
 	j.noteEnded(ended)
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
@@ -257,6 +256,12 @@ func (j *job) leave(s *seat, lost bool) {
 	}
 }
 
+// forsaken reports whether nobody is there any more who has made the job or joined it: nobody else knows
+// of it.
+func (j *job) forsaken() bool {
+	return j.state == gathering && !j.again && j.creator == nil && len(j.sessions(everyone)) == 0
+}
+
 // report tells the members of a job that has not started what it waits for.
 func (j *job) report() {
 	m := &protocol.Waiting{Nonce: j.nonce, Missing: j.missing(), Place: uint32(slices.Index(j.card.queue, j) + 1)}
@@ -286,7 +291,7 @@ func (j *job) Receive(f *frame.Frame) {
 		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
 		j.noteSummed()
 	}
-	for _, s := range j.sessions(ranks) {
+	for _, s := range j.sessions(ranks &^ j.returning()) {
 		s.forward(raw)
 		c.counts.out += uint64(len(f.Payload))
 	}

@@ -10,26 +10,51 @@ import (
 	"tributary/driver/daemon/protocol"
 )
 
-// readmit lets a member return to a job with partial sums (SPEC.md, section 7). It pauses the others
+// gap is the place between two calls where members return.
+type gap struct {
+	vid   uint32 // the daemon drops data from here on
+	calls uint64 // before it
+}
+
+// readmit lets members return to a job with partial sums (SPEC.md, section 7). It pauses the others
 // after the calls that they have announced, and begins an epoch when these are complete.
 func (j *job) readmit() {
-	if j.state != running || j.paused != nil || !slices.ContainsFunc(j.seats, func(s *seat) bool { return s.returns }) {
+	if j.state != running || j.paused != nil || j.returning() == 0 {
 		return
 	}
-	first, calls := j.first, uint64(0)
+	g := gap{vid: j.first}
 	for _, s := range j.seats {
-		if !s.returns && (calls == 0 || s.calls > calls) {
-			first, calls = s.next, s.calls
+		if !s.returns && (g.calls == 0 || s.calls > g.calls) {
+			g = gap{s.next, s.calls}
 		}
 	}
-	j.paused = &first
+	j.paused = &g
+	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Pause{Pause: &protocol.Pause{Nonce: j.nonce, Vid: g.vid}}})
+	j.renewIfDrained()
+}
+
+// admitReturned lets the members that have returned take part in the epoch that begins, if it begins
+// where they can: also those that returned after the pause was told.
+func (j *job) admitReturned() {
+	if j.paused == nil || j.first != j.paused.vid {
+		return
+	}
 	for _, s := range j.seats {
 		if s.returns {
-			s.calls, s.next, j.evicted = calls, first, j.evicted&^s.bit()
+			s.returns, s.calls, s.next = false, j.paused.calls, j.paused.vid
+			j.evicted &^= s.bit() // evicted when it was lost
 		}
 	}
-	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Pause{Pause: &protocol.Pause{Nonce: j.nonce, Vid: first}}})
-	j.renewIfDrained()
+}
+
+// returning is the mask of the ranks that take part from the next epoch on.
+func (j *job) returning() (ranks uint64) {
+	for _, s := range j.seats {
+		if s.returns {
+			ranks |= s.bit()
+		}
+	}
+	return ranks
 }
 
 // renewIfDrained begins an epoch for the members that return, once the daemon has seen all results up
@@ -38,7 +63,7 @@ func (j *job) renewIfDrained() {
 	if j.state != running || j.renewing || j.paused == nil {
 		return
 	}
-	if int32(j.summed-*j.paused) >= 0 || !slices.ContainsFunc(j.seats, j.takesPart) {
+	if int32(j.summed-j.paused.vid) >= 0 || !slices.ContainsFunc(j.seats, j.takesPart) {
 		j.renewing = true
 		go j.renew(j.card.server.running)
 	}

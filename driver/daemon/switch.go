@@ -29,7 +29,7 @@ func (s *session) admit(h *frame.Header) (*job, error) {
 			return nil, nil
 		case h.Kind != wire.KindData:
 			return j, nil
-		case j.paused != nil && int32(h.VID-*j.paused) >= 0:
+		case j.paused != nil && int32(h.VID-j.paused.vid) >= 0:
 			c.counts.stale++
 			return nil, nil
 		case h.Format != c.driver.Info().Format || int(h.Length) != j.parameters.Chunk:
