@@ -314,7 +314,7 @@ func (j *Job) cardLost(why error) error {
 func (j *Job) leaveSeats() {
 	c := j.card
 	if j.err != nil && !j.seats.over && !errors.Is(j.err, ErrClosed) {
-		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: j.seats.nonce}}})
+		j.tell(abortOf(j.seats.nonce))
 	}
 	if c.table[j.number].job == j {
 		c.table[j.number] = jobEntry{}

@@ -119,27 +119,34 @@ func (c *Card) ask(ctx context.Context, l *link, what string, taken func(*protoc
 	number := c.requested
 	c.requests[number] = r
 	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.requests, number)
-	}()
 	l.session.Tell(message(number))
 	timer := time.NewTimer(c.opts.timeout)
 	defer timer.Stop()
+	var m *protocol.ToClient
+	var err error
 	select {
-	case m := <-r.answer:
-		if refused := m.GetRefused(); refused != nil {
-			return nil, c.refusal(refused)
-		}
-		return m, nil
+	case m = <-r.answer:
 	case <-ctx.Done():
-		return nil, c.stopped(ctx, what)
+		err = c.stopped(ctx, what)
 	case <-l.over:
-		return nil, c.whyOver(l)
+		err = c.whyOver(l)
 	case <-timer.C:
-		return nil, &TimeoutError{Card: c.name, What: what, Waited: c.opts.timeout}
+		err = &TimeoutError{Card: c.name, What: what, Waited: c.opts.timeout}
 	}
+	c.mu.Lock()
+	delete(c.requests, number)
+	c.mu.Unlock()
+	if m == nil { // the answer may have come with the reason to wait no longer; it counts
+		select {
+		case m = <-r.answer:
+		default:
+			return nil, err
+		}
+	}
+	if refused := m.GetRefused(); refused != nil {
+		return nil, c.refusal(refused)
+	}
+	return m, nil
 }
 
 // refusal returns the error for a refused request.
@@ -176,16 +183,20 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
+	nonce := created.GetCreated().GetNonce()
 	var j *Job
 	for _, rank := range here {
-		m, err := c.join(ctx, created.GetCreated().GetNonce(), rank, nil, &cfg)
-		if err != nil && j != nil {
+		m, err := c.join(ctx, nonce, rank, nil, &cfg)
+		switch {
+		case err == nil:
+			j = m.job
+		case j == nil:
+			l.session.Tell(abortOf(nonce))
+			return nil, err
+		default:
 			_ = j.Abort(context.WithoutCancel(ctx))
-		}
-		if err != nil {
 			return nil, err
 		}
-		j = m.job
 	}
 	if len(here) < cfg.Workers {
 		return j, nil
@@ -198,6 +209,11 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 		return nil, err
 	}
 	return j, nil
+}
+
+// abortOf is the message that ends a job.
+func abortOf(nonce uint64) *protocol.ToDaemon {
+	return &protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: nonce}}}
 }
 
 // errNoSlots ends a job for which the card had no slots.
@@ -283,10 +299,15 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 	}
 }
 
-// answered gives a request its answer.
+// answered gives a request its answer. If nobody waits for it any more, it gives back what was granted.
 func (c *Card) answered(number uint64, l *link, m *protocol.ToClient) {
 	r := c.requests[number]
 	if r == nil || r.link != l {
+		if created := m.GetCreated(); created != nil {
+			l.session.Tell(abortOf(created.Nonce))
+		} else if w := m.GetWaiting(); w != nil {
+			l.session.Tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: w.Nonce, Rank: w.GetRank()}}})
+		}
 		return
 	}
 	delete(c.requests, number)

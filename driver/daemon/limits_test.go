@@ -168,7 +168,7 @@ func socket(t testing.TB) string {
 // TestLimitOfSessions refuses a session beyond the limit, and takes one when another has ended.
 func TestLimitOfSessions(t *testing.T) {
 	path := socket(t)
-	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{Limits: daemon.Limits{Sessions: 2, Connections: 1000}})
+	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{Limits: daemon.Limits{Sessions: 2, Connections: 1_000_000}})
 	attach(t, path, &protocol.Hello{Version: 1})
 	last := attach(t, path, &protocol.Hello{Version: 1})
 	r := refusedHello(t, path, &protocol.Hello{Version: 1})

@@ -219,12 +219,12 @@ func (v *service) Attach(stream grpc.BidiStreamingServer[protocol.ToDaemon, prot
 	s.leave(session)
 	err = context.Cause(session.over)
 	log.Info("session ended", "why", err)
-	late := time.NewTimer(stopTime)
-	defer late.Stop()
-	select { // the last messages, unless the client does not read them
+	// A client that does not read keeps the last messages, or this stream's status after them, from being
+	// sent: its connection would stay.
+	time.AfterFunc(stopTime, func() { closeBelow(stream.Context()) })
+	select {
 	case <-controlled:
-	case <-late.C:
-		closeBelow(stream.Context())
+	case <-time.After(stopTime):
 	}
 	return status.Error(codes.Aborted, err.Error())
 }

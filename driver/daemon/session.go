@@ -119,7 +119,7 @@ func (s *session) drain(stream grpc.BidiStreamingServer[protocol.ToDaemon, proto
 func (s *session) handle(m *protocol.ToDaemon) error {
 	switch m := m.Message.(type) {
 	case *protocol.ToDaemon_Create:
-		j, refused := s.card.create(m.Create)
+		j, refused := s.card.create(s, m.Create)
 		if refused != nil {
 			s.refused(m.Create.Request, refused)
 			return nil
@@ -165,10 +165,14 @@ func (s *session) abort(p *protocol.Abort) error {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	j := s.card.jobs[p.Nonce]
-	if j == nil || len(j.ranksOf(s)) == 0 {
+	if j == nil || j.creator != s && len(j.ranksOf(s)) == 0 {
 		return nil // it has ended meanwhile
 	}
-	j.end(&protocol.Ended{Cause: protocol.Cause_ABORTED, Ranks: j.ranksOf(s), Text: fmt.Sprintf("ranks %d aborted the job", j.ranksOf(s))})
+	why := fmt.Sprintf("ranks %d aborted the job", j.ranksOf(s))
+	if len(j.ranksOf(s)) == 0 {
+		why = "the client that made the job aborted it"
+	}
+	j.end(&protocol.Ended{Cause: protocol.Cause_ABORTED, Ranks: j.ranksOf(s), Text: why})
 	return nil
 }
 
@@ -220,6 +224,9 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 	case *protocol.ToDaemon_Leave:
 		if j, seat := seatOf(s, m.Leave.Nonce, m.Leave.Rank); seat != nil {
 			j.leave(seat, false)
+			if j.forsaken() {
+				j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing(), Text: "all members have left"})
+			}
 		}
 	default:
 		return fmt.Errorf("the client sent %T, which this daemon does not know", m)
@@ -236,6 +243,12 @@ func (s *session) gone() {
 			if seat.session == s {
 				j.leave(seat, true)
 			}
+		}
+		if j.creator == s {
+			j.creator = nil
+		}
+		if j.forsaken() {
+			j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing(), Text: "the client that made the job has gone"})
 		}
 	}
 	delete(s.card.sessions, s)
