@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// campaign is a series of rounds at two sites. The daemon of the first one lives on, in rounds of even
-// seeds.
+// campaign is a series of rounds at some sites. A round's seed modulo sites is the number of its site.
 type campaign struct {
 	kills  int // to reach
 	rounds int // limit; 0: none
@@ -18,7 +17,7 @@ type campaign struct {
 	table  table
 
 	mu    sync.Mutex
-	began [2]uint64 // rounds of even and odd seeds
+	began [sites]uint64 // rounds by site
 }
 
 // run runs rounds until enough processes have been killed, or one fails.
@@ -28,10 +27,10 @@ func (c *campaign) run(ctx context.Context) error {
 	began := time.Now()
 	c.table.Seed = c.seed
 	var all sync.WaitGroup
-	var errs [2]error
-	for parity := range uint64(2) {
+	var errs [sites]error
+	for number := range uint64(sites) {
 		all.Go(func() {
-			if errs[parity] = c.runSite(ctx, parity); errs[parity] != nil {
+			if errs[number] = c.runSite(ctx, number); errs[number] != nil {
 				cancel()
 			}
 		})
@@ -43,21 +42,21 @@ func (c *campaign) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(errs[0], errs[1])
+	return errors.Join(errs[:]...)
 }
 
 // runSite runs the rounds of a site.
-func (c *campaign) runSite(ctx context.Context, parity uint64) error {
-	seed, more := c.next(parity)
+func (c *campaign) runSite(ctx context.Context, number uint64) error {
+	seed, more := c.next(number)
 	if !more {
 		return nil
 	}
-	s, err := newSite(ctx, c, parity == 0)
+	s, err := newSite(ctx, c, number == 0)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for ; more && ctx.Err() == nil; seed, more = c.next(parity) {
+	for ; more && ctx.Err() == nil; seed, more = c.next(number) {
 		err := s.round(ctx, seed)
 		if errors.Is(err, errStopped) {
 			return err
@@ -74,14 +73,14 @@ func (c *campaign) runSite(ctx context.Context, parity uint64) error {
 }
 
 // next returns the seed of the next round of a site, if there is one.
-func (c *campaign) next(parity uint64) (seed uint64, more bool) {
+func (c *campaign) next(number uint64) (seed uint64, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seed = c.seed + (c.seed+parity)%2 + 2*c.began[parity]
+	seed = c.seed + (number+sites-c.seed%sites)%sites + sites*c.began[number]
 	if c.rounds > 0 && seed >= c.seed+uint64(c.rounds) || c.table.killed() >= c.kills {
 		return 0, false
 	}
-	c.began[parity]++
+	c.began[number]++
 	return seed, true
 }
 

@@ -9,7 +9,8 @@ import (
 
 // The sizes of a site and of its rounds.
 const (
-	members = 8
+	sites   = 6 // that run at a time; the daemon of the first one lives on
+	members = 8 // of a site
 	groups  = 4 // of members, each with a job
 
 	mostChunks = 60 // of a call
@@ -21,7 +22,7 @@ const (
 type plan struct {
 	groups [groups]groupPlan
 	card   []kill
-	daemon []kill // none in even rounds, so that a daemon lives on
+	daemon []kill // none at the first site
 	member [members][]kill
 	pauses []pause
 }
@@ -80,7 +81,7 @@ func newPlan(seed uint64) plan {
 		p.groups[i] = newGroupPlan(rng, sizes[i], kinds[i]&1 != 0, kinds[i]&2 != 0)
 	}
 	p.card = newKills(rng, 2)
-	if seed%2 != 0 {
+	if seed%sites != 0 {
 		p.daemon = newKills(rng, 3)
 	}
 	for i := range p.member {

@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tributary/driver"
@@ -65,6 +70,7 @@ type event struct {
 
 	Outages    int `json:"outages,omitempty"`
 	Goroutines int `json:"goroutines,omitempty"`
+	Open       int `json:"open,omitempty"` // sessions and jobs of a daemon
 
 	status string // of a process that is dead
 	killed bool   // by SIGKILL
@@ -75,6 +81,7 @@ type event struct {
 type role struct {
 	folder  string
 	trigger trigger
+	server  atomic.Pointer[daemon.Server] // of a daemon
 
 	mu  sync.Mutex
 	out *json.Encoder
@@ -116,7 +123,11 @@ func (r *role) obey(run func(*life)) {
 			r.trigger.arm(o.Phase, o.Count)
 		case "ping":
 			debug.FreeOSMemory()
-			r.report(event{Is: "pong", Goroutines: runtime.NumGoroutine()})
+			e := event{Is: "pong", Goroutines: runtime.NumGoroutine()}
+			if server := r.server.Load(); server != nil {
+				e.Open = openIn(server)
+			}
+			r.report(e)
 		case "run":
 			go run(o.Life)
 		}
@@ -174,12 +185,30 @@ func (r *role) daemon() error {
 		<-card.Done()
 		os.Exit(goneStatus)
 	}()
-	return daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{
+	server := daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{
 		Limits: daemon.Limits{Connections: 10_000}, // members come back all at once
 		Ready:  func() { r.report(event{Is: "ready"}) },
 		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
-	}).Serve(ctx, listener, 0)
+	})
+	r.server.Store(server)
+	return server.Serve(ctx, listener, 0)
 }
+
+// openIn counts a daemon's sessions and jobs, as its metrics tell.
+func openIn(server *daemon.Server) (n int) {
+	page := httptest.NewRecorder()
+	server.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, found := range openMetric.FindAllStringSubmatch(page.Body.String(), -1) {
+		count, err := strconv.Atoi(found[1])
+		if err != nil {
+			panic(err)
+		}
+		n += count
+	}
+	return n
+}
+
+var openMetric = regexp.MustCompile(`(?m)^tributary_(?:sessions|jobs)\{.*\} (\d+)$`)
 
 // openCard opens the card, which may be killed meanwhile, and again.
 func (r *role) openCard(ctx context.Context) (*driver.Card, error) {

@@ -210,6 +210,7 @@ type footprint struct {
 	KiB         int `json:"kib"` // resident
 	Descriptors int `json:"descriptors"`
 	Goroutines  int `json:"goroutines"`
+	Open        int `json:"open"` // sessions and jobs: none between rounds
 }
 
 const (
@@ -232,9 +233,12 @@ func (s *site) measure(ctx context.Context) error {
 			return err
 		}
 		over := now.over(g.First)
-		if g.Rounds >= warmUp && over != nil && time.Now().Before(until) {
+		if (g.Rounds >= warmUp && over != nil || now.Open > 0) && time.Now().Before(until) {
 			time.Sleep(10 * retry)
 			continue
+		}
+		if now.Open > 0 {
+			return fmt.Errorf("the daemon still has sessions or jobs, %d in all, %s after the end of a round", now.Open, settleLimit)
 		}
 		if g.Rounds++; g.Rounds <= warmUp {
 			g.First, over = g.First.most(now), nil
@@ -245,7 +249,7 @@ func (s *site) measure(ctx context.Context) error {
 }
 
 func (f footprint) most(o footprint) footprint {
-	return footprint{max(f.KiB, o.KiB), max(f.Descriptors, o.Descriptors), max(f.Goroutines, o.Goroutines)}
+	return footprint{max(f.KiB, o.KiB), max(f.Descriptors, o.Descriptors), max(f.Goroutines, o.Goroutines), max(f.Open, o.Open)}
 }
 
 // over returns an error if a daemon needs more than at first.
@@ -275,5 +279,5 @@ func footprintOf(p *process) (footprint, error) {
 	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
 		return footprint{}, fmt.Errorf("statm: %w", err)
 	}
-	return footprint{resident * os.Getpagesize() / 1024, len(open), pong.Goroutines}, nil
+	return footprint{resident * os.Getpagesize() / 1024, len(open), pong.Goroutines, pong.Open}, nil
 }
