@@ -167,7 +167,8 @@ func TestMemberReturnsBeforeResultsAreTaken(t *testing.T) {
 }
 
 // TestLastMemberIsLostDuringAReturn: a member waits to return after a call whose other members are all
-// lost meanwhile. It goes on after that call, which nobody can complete. It waited for ever.
+// lost meanwhile. It goes on after that call, which nobody can complete. It waited for ever; then others
+// waited for ever who returned later.
 func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	path := serve(t, daemon.Options{})
 	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
@@ -184,8 +185,20 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 		t.Errorf("got %v", p)
 	}
 	one.conn.Close()
-	if again := back.begun(); again.FirstVid != 4 || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{1}) {
+	again := back.begun()
+	if again.FirstVid != 4 || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{1}) {
 		t.Errorf("the member that returned goes on with %v", again)
+	}
+	back.call(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: 1, Elements: 16, Format: uint32(wire.FP32), FirstVid: 4})
+	other := attach(t, path, &protocol.Hello{Version: 1})
+	other.join(b.Nonce, 0, nil)
+	if p := back.receive().GetPause(); p.GetVid() != 5 {
+		t.Errorf("got %v", p)
+	}
+	back.write(data(again, 1, 4, 1))
+	back.read()
+	if m := back.receive(); m.GetStop() == nil {
+		t.Errorf("got %v, although the results up to the second member's return are there", m)
 	}
 }
 

@@ -175,6 +175,9 @@ func notSetUp(err error) *protocol.Ended {
 func (j *job) begin() {
 	j.admitReturned()
 	j.state, j.confirmed, j.paused, j.renewing = running, 0, nil, false
+	if int32(j.first-j.summed) > 0 {
+		j.summed = j.first // nothing before is summed any more
+	}
 	j.noteEpoch(j.first)
 	for _, s := range j.sessions(everyone) {
 		b := &protocol.Begin{Nonce: j.nonce, Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: j.first, Parameters: j.parameters.Parameters()}
