@@ -24,6 +24,12 @@ type damage struct {
 	left         []int // ranks that ended in another way
 }
 
+// explains reports whether a rank may have been lost. After the death of a daemon, nobody knows who had
+// finished, or had left.
+func (d *damage) explains(rank int) bool {
+	return slices.Contains(d.dead, rank) || d.daemon && slices.Contains(d.left, rank)
+}
+
 // explain returns nil if the damage is a reason for the end of a life.
 func (j *jobPlan) explain(e ending, d damage) error {
 	if e.killed || !e.failed {
@@ -34,19 +40,15 @@ func (j *jobPlan) explain(e ending, d damage) error {
 	ok := false
 	switch e.kind {
 	case "MemberLostError":
-		// After the death of a daemon, nobody knows who had finished, or had left.
-		known := func(rank int) bool {
-			return slices.Contains(d.dead, rank) || d.daemon && slices.Contains(d.left, rank)
-		}
-		ok = !slices.ContainsFunc(e.ranks, func(rank int) bool { return !known(rank) })
+		ok = !slices.ContainsFunc(e.ranks, func(rank int) bool { return !d.explains(rank) })
 	case "ResultLostError":
 		ok = survives && outage && dead
 	case "EvictedError":
 		ok = j.Partial
 	case "DiedError":
 		ok = outage && !survives || e.stage == "open" || e.stage == "join"
-	case "LostError": // the members that were killed did not come to the next epoch
-		ok = survives && outage && dead
+	case "LostError": // some members did not come to the next epoch
+		ok = survives && outage && (dead || d.daemon && len(d.left) > 0)
 	case "NO_JOB":
 		ok = outage || dead
 	case "STARTED": // the job waits, at another daemon, for the members that it had
