@@ -313,7 +313,14 @@ func (j *Job) cardLost(why error) error {
 // unless it did that itself, or sees the session end.
 func (j *Job) leaveSeats() {
 	c := j.card
-	if j.err != nil && !j.seats.over && !errors.Is(j.err, ErrClosed) {
+	lost := (*LostError)(nil)
+	switch {
+	case j.err == nil, j.seats.over, errors.Is(j.err, ErrClosed):
+	case errors.As(j.err, &lost): // the others may go on, or hear whom they lack
+		for _, rank := range bitSlice(j.here) {
+			j.tell(leaveOf(j.seats.nonce, uint32(rank)))
+		}
+	default:
 		j.tell(abortOf(j.seats.nonce))
 	}
 	if c.table[j.number].job == j {

@@ -216,6 +216,11 @@ func abortOf(nonce uint64) *protocol.ToDaemon {
 	return &protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: nonce}}}
 }
 
+// leaveOf is the message that gives a seat back.
+func leaveOf(nonce uint64, rank uint32) *protocol.ToDaemon {
+	return &protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: nonce, Rank: rank}}}
+}
+
 // errNoSlots ends a job for which the card had no slots.
 var errNoSlots = errors.New("the daemon found no free slots for the job")
 
@@ -306,7 +311,7 @@ func (c *Card) answered(number uint64, l *link, m *protocol.ToClient) {
 		if created := m.GetCreated(); created != nil {
 			l.session.Tell(abortOf(created.Nonce))
 		} else if w := m.GetWaiting(); w != nil {
-			l.session.Tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: w.Nonce, Rank: w.GetRank()}}})
+			l.session.Tell(leaveOf(w.Nonce, w.GetRank()))
 		}
 		return
 	}

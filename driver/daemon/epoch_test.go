@@ -285,6 +285,29 @@ func TestMemberLeavesBetweenEpochs(t *testing.T) {
 	}
 }
 
+// TestMemberGivesUpWaiting: two members of an earlier daemon's job wait for a third, and one gives up. The
+// other hears that it has left, and not that it aborted the job.
+func TestMemberGivesUpWaiting(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	const nonce = 5
+	clients := []*client{attach(t, path, &protocol.Hello{Version: 1}), attach(t, path, &protocol.Hello{Version: 1})}
+	for rank, c := range clients {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
+			Join: &protocol.Join{Nonce: nonce, Rank: pointer(uint32(rank)), Parameters: &protocol.Parameters{
+				Workers: pointer(uint32(3)), CarryOnNs: pointer(uint64(time.Hour))}},
+			Report: &protocol.Report{Nonce: nonce, Rank: uint32(rank)}}}})
+	}
+	sees := clients[1].join(nonce, 2, nil).GetRefused() // and its seat is taken by now
+	if sees.GetReason() != protocol.Reason_STARTED {
+		t.Fatalf("got %v", sees)
+	}
+	clients[0].send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: nonce}}})
+	e := clients[1].receive().GetEnded()
+	if e.GetCause() != protocol.Cause_MEMBER_LOST || !slices.Equal(e.Ranks, []uint32{0}) || e.Text != "rank 0 has left" {
+		t.Errorf("got %v", e)
+	}
+}
+
 // TestStopsInOrder stops a daemon that has a job: the members learn it, and their sessions end.
 func TestStopsInOrder(t *testing.T) {
 	card, err := driver.Open(testContext(t), "model:lanes=4,workers=4,chunk=16")

@@ -242,11 +242,14 @@ func (j *job) leave(s *seat, lost bool) {
 	switch {
 	case j.state == over:
 	case j.finished&s.bit() != 0:
-	case j.state == gathering && !lost:
+	case j.state == gathering && !lost && !j.again:
 		j.report()
 	case j.state == gathering || j.state == starting || !j.parameters.Partial || len(j.sessions(everyone)) == 0:
-		j.end(&protocol.Ended{Cause: protocol.Cause_MEMBER_LOST, Ranks: []uint32{uint32(s.rank)},
-			Text: fmt.Sprintf("the connection of rank %d has ended", s.rank)})
+		why := "the connection of rank %d has ended"
+		if !lost {
+			why = "rank %d has left"
+		}
+		j.end(&protocol.Ended{Cause: protocol.Cause_MEMBER_LOST, Ranks: []uint32{uint32(s.rank)}, Text: fmt.Sprintf(why, s.rank)})
 	default:
 		j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Lost{Lost: &protocol.Lost{Nonce: j.nonce, Ranks: []uint32{uint32(s.rank)}}}})
 		if j.stop != nil {

@@ -329,3 +329,30 @@ func both(ctx context.Context, t testing.TB, j *driver.Job, m *driver.Member) bo
 	check(t, "sum of both", a, 3)
 	return evicted == nil
 }
+
+// TestFinishedMemberStaysAway: the next daemon does not know that a member has finished before, and the
+// others give up waiting for it. None takes the other's end for an abort.
+func TestFinishedMemberStaysAway(t *testing.T) {
+	ctx := testContext(t)
+	d := newDoor(t, serve(t, daemon.Options{}))
+	j, err := open(t, d.path).Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}, CarryOn: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := joined(ctx, t, j, 1), joined(ctx, t, j, 2)
+	if err := errors.Join(j.AwaitMembers(ctx), one.Job().AwaitMembers(ctx), two.Close(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	d.move(serve(t, daemon.Options{}))
+	fails := make(chan error, 2)
+	for _, m := range []*driver.Member{j.Member(0), one} {
+		go func() { fails <- m.AllReduce(ctx, make([]float32, 100)) }()
+	}
+	for range 2 {
+		var lost *driver.LostError
+		var memberLost *driver.MemberLostError
+		if err := <-fails; !errors.As(err, &lost) && !errors.As(err, &memberLost) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
