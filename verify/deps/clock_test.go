@@ -37,7 +37,7 @@ var waits = map[string]bool{
 // the bubbles of package synctest.
 func TestNoTestWaitsForATime(t *testing.T) {
 	used := map[string]bool{}
-	for _, folder := range []string{"driver", "verify/system/faults", "verify/system/soak", "verify/system/usb"} {
+	for _, folder := range []string{"driver", "verify/system/faults", "verify/system/shared", "verify/system/soak", "verify/system/usb"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

@@ -95,6 +95,9 @@ func (a *attempt) take(ctx context.Context, r report) error {
 	case "finished":
 	case "failed":
 		end.failed, end.stage, end.kind, end.ranks, end.text = true, r.Stage, r.Kind, r.Ranks, r.Text
+		if r.Kind == "wrong" { // no damage is a reason
+			return a.job.explain(end, a.damage())
+		}
 	case "dead":
 		end.killed = true
 	default:

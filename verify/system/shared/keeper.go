@@ -15,6 +15,7 @@ type keeper struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
+	started *process // the latest one
 	process *process // ready and not known to be dead; nil while there is none
 	kills   []kill   // of this round; the first one is armed
 	timer   *time.Timer
@@ -47,6 +48,12 @@ func (k *keeper) run() {
 			k.site.fail(err)
 			return
 		}
+		k.mu.Lock()
+		k.started = p
+		if k.closing {
+			p.in.Close()
+		}
+		k.mu.Unlock()
 		var wait time.Duration
 		select {
 		case <-p.ready:
@@ -75,9 +82,6 @@ func (k *keeper) enter(p *process) {
 	default:
 	}
 	k.process = p
-	if k.closing {
-		p.in.Close()
-	}
 	k.armLocked()
 	k.changed.Broadcast()
 }
@@ -172,7 +176,7 @@ func (k *keeper) close() {
 	k.mu.Lock()
 	k.closing = true
 	k.to = nil
-	p := k.process
+	p := k.started
 	k.mu.Unlock()
 	if p != nil {
 		p.stop()
@@ -184,7 +188,7 @@ func (k *keeper) close() {
 func (k *keeper) dump() {
 	k.mu.Lock()
 	k.closing = true
-	p := k.process
+	p := k.started
 	k.mu.Unlock()
 	if p != nil {
 		p.dump()

@@ -153,9 +153,12 @@ func (r *role) card() error {
 		if err != nil {
 			return err
 		}
-		_ = card.Serve(newMortal(conn, &r.trigger, frame.FromCard)) // the host may leave in any way
+		_ = card.Serve(newMortal(cardEnd(conn), &r.trigger, frame.FromCard)) // the host may leave in any way
 	}
 }
+
+// cardEnd is the card's end of a link; tests let it lie.
+var cardEnd = func(conn transport.Conn) transport.Conn { return conn }
 
 // daemon shares the card. It ends when the card has gone for good, as `tributary serve` does.
 func (r *role) daemon() error {
@@ -171,11 +174,6 @@ func (r *role) daemon() error {
 	card, err := r.openCard(ctx)
 	if err != nil {
 		return err
-	}
-	if os.Getenv(keepVariable) != "" { // a job that carries on keeps the daemon's card
-		if _, err := card.Configure(ctx, driver.JobConfig{Workers: 1, Window: 1, CarryOn: time.Hour}); err != nil {
-			return err
-		}
 	}
 	listener, err := daemon.Listen(ctx, "unix:"+filepath.Join(r.folder, "daemon"))
 	if err != nil {
@@ -216,8 +214,14 @@ func (r *role) openCard(ctx context.Context) (*driver.Card, error) {
 	defer cancel()
 	for {
 		card, err := driver.Open(ctx, "mortal:"+filepath.Join(r.folder, "card"), driver.WithTimeout(timeout))
+		if err == nil && os.Getenv(keepVariable) != "" { // a job that carries on keeps the daemon's card
+			_, err = card.Configure(ctx, driver.JobConfig{Workers: 1, Window: 1, CarryOn: time.Hour})
+		}
 		if err == nil || ctx.Err() != nil {
 			return card, err
+		}
+		if card != nil {
+			card.Close()
 		}
 		time.Sleep(retry)
 	}
