@@ -280,6 +280,9 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 	switch e.Cause {
 	case protocol.Cause_FINISHED:
 		err = nil
+		for _, rank := range e.Ranks {
+			j.evict(j.here&(1<<rank), j.firstLacking(), nil)
+		}
 		if j.finish.left != 0 {
 			j.finish.left = 0
 			j.finish.done <- nil

@@ -202,6 +202,27 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	}
 }
 
+// TestFinishedWithoutTheEvicted: a job is over when all members have finished but those that the card has
+// evicted. These hear why they are not in it, even before the card's own word.
+func TestFinishedWithoutTheEvicted(t *testing.T) {
+	const chunks = 12 // three windows, in which the card evicts
+	path := serve(t, daemon.Options{})
+	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
+	one.call(&protocol.Call{Nonce: b.Nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
+	for vid := range uint32(chunks) {
+		one.write(data(b, 0, vid, 1))
+		for one.read().Kind != wire.KindResult {
+			one.write(data(b, 0, vid, 1)) // the card was not ready
+		}
+	}
+	one.write(finish(b, 0, chunks))
+	for _, c := range []*client{one, two} {
+		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED || !slices.Equal(e.Ranks, []uint32{1}) {
+			t.Errorf("got %v", e)
+		}
+	}
+}
+
 // TestMembersReturnOneAfterAnother takes a second member back while the others are paused for the first
 // one. The card evicts both meanwhile. Both take part in the next epoch: the job outlasts the finish of
 // the other member.

@@ -320,7 +320,13 @@ func (j *job) endIfFinished() {
 			return
 		}
 	}
-	j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
+	ended := &protocol.Ended{Cause: protocol.Cause_FINISHED}
+	for _, s := range j.seats { // they may hear this before the card's word
+		if j.evicted&^j.finished&s.bit() != 0 {
+			ended.Ranks = append(ended.Ranks, uint32(s.rank))
+		}
+	}
+	j.end(ended)
 }
 
 // allRanks is the mask of the job's ranks.

@@ -2710,7 +2710,7 @@ type Ended struct {
 	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	Cause         Cause                  `protobuf:"varint,2,opt,name=cause,proto3,enum=tributary.v1.Cause" json:"cause,omitempty"`
 	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	Ranks         []uint32               `protobuf:"varint,4,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // missing, lost or differing
+	Ranks         []uint32               `protobuf:"varint,4,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // missing, lost, evicted or differing
 	Vid           uint32                 `protobuf:"varint,5,opt,name=vid,proto3" json:"vid,omitempty"`            // for RESULT_LOST: arrays hold the results before it
 	One           *Call                  `protobuf:"bytes,6,opt,name=one,proto3" json:"one,omitempty"`             // for CALLS_DIFFER
 	Other         *Call                  `protobuf:"bytes,7,opt,name=other,proto3" json:"other,omitempty"`
