@@ -14,7 +14,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 # Packages whose tests run other tools have targets of their own. Their tests never come from Go's cache, which
 # does not see those tools.
 PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
-  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board -e /driver/capi)
+  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/shared -e /system/usb -e /system/board -e /driver/capi)
 # These run goroutines, and are tested with the race detector. The card in software does most of its tests in one
 # goroutine, and its arithmetic an eighth of them with the race detector.
 CONCURRENT = $(shell go list ./driver/... | grep -v -e /driver/cpu -e /driver/capi)
@@ -94,8 +94,9 @@ sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen,
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000
-faults: soak-card ## Inject ten thousand faults into a virtual card, and garbage into its receiver.
+faults: soak-card ## Inject ten thousand faults into cards, kill hundreds of processes, feed receivers garbage.
 	go test -count=1 -timeout=10m ./verify/system/soak
+	go test -count=1 -timeout=10m ./verify/system/shared
 	go test -count=1 -timeout=60m ./verify/gateware/receiver -bytes=$(BYTES)
 
 # A room of verify/ alone. Benches of leaves and cards are of the gateware.
@@ -117,6 +118,11 @@ FAULTS ?= 100000
 SEED ?= 1
 soak: soak-card ## Inject a hundred thousand faults, or FAULTS=N (minutes; not part of test).
 	@go run ./verify/system/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
+
+# KILLS=N goes on until N processes were killed; SEED and ROUNDS as above.
+KILLS ?= 10000
+soak-shared: setup ## Kill ten thousand processes that share a card, or KILLS=N (minutes; not part of test).
+	@go run ./verify/system/shared -kills $(KILLS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))
 
 # Generates the card FOLDER/card of some flags of hwgen: $(call generate,FOLDER,FLAGS). One that stands is kept
 # when it is what hwgen writes now. $(call card,FOLDER,FLAGS) builds the virtual card too, in one piece: every piece
@@ -202,6 +208,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
+.PHONY: help soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:
