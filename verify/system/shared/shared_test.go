@@ -208,6 +208,8 @@ func TestExplain(t *testing.T) {
 		"no card was killed":                  {plain, ending{failed: true, kind: "DiedError", stage: "call"}, damage{}, false},
 		"evicted":                             {partial, ending{failed: true, kind: "EvictedError"}, damage{}, true},
 		"evicted without partial sums":        {plain, ending{failed: true, kind: "EvictedError"}, damage{}, false},
+		"an eviction that nobody heard of":    {&jobPlan{Carry: true, Partial: true}, ending{failed: true, kind: "ResultLostError"}, damage{daemon: true}, true},
+		"a lost result":                       {carries, ending{failed: true, kind: "ResultLostError"}, damage{daemon: true}, false},
 		"a wrong sum":                         {partial, ending{failed: true, kind: "wrong"}, damage{card: true, daemon: true, dead: []int{0}}, false},
 		"a time-out":                          {carries, ending{failed: true, kind: "other"}, damage{card: true, daemon: true, dead: []int{0}}, false},
 	} {

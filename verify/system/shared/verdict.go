@@ -42,7 +42,8 @@ func (j *jobPlan) explain(e ending, d damage) error {
 	case "MemberLostError":
 		ok = !slices.ContainsFunc(e.ranks, func(rank int) bool { return !d.explains(rank) })
 	case "ResultLostError":
-		ok = survives && outage && dead
+		// A member that was evicted, and does not know it, lacks more results than anybody keeps.
+		ok = survives && outage && (dead || d.daemon && j.Partial)
 	case "EvictedError":
 		ok = j.Partial
 	case "DiedError":
