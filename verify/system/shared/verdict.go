@@ -51,7 +51,7 @@ func (j *jobPlan) explain(e ending, d damage) error {
 	case "LostError": // some members did not come to the next epoch
 		ok = survives && outage && (dead || d.daemon && len(d.left) > 0)
 	case "NO_JOB":
-		ok = outage || dead
+		ok = outage || dead || e.returns // the others may have finished meanwhile
 	case "STARTED": // the job waits, at another daemon, for the members that it had
 		ok = survives && d.daemon
 	}
