@@ -273,6 +273,15 @@ func (j *Job) noteLost(l *protocol.Lost) {
 	}
 }
 
+// noteEvicted notes members that the card has evicted.
+func (j *Job) noteEvicted(e *protocol.Evicted) {
+	var ranks uint64
+	for _, rank := range e.Ranks {
+		ranks |= 1 << rank
+	}
+	j.evict(ranks&j.ranks, e.Vid, nil)
+}
+
 // endedByDaemon ends the job.
 func (j *Job) endedByDaemon(e *protocol.Ended) {
 	j.seats.over = true
@@ -280,9 +289,6 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 	switch e.Cause {
 	case protocol.Cause_FINISHED:
 		err = nil
-		for _, rank := range e.Ranks {
-			j.evict(j.here&(1<<rank), j.firstLacking(), nil)
-		}
 		if j.finish.left != 0 {
 			j.finish.left = 0
 			j.finish.done <- nil

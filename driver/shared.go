@@ -299,6 +299,8 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 		c.forJob(m.Missing.Nonce, func(j *Job) { j.takeMissingBlocks(m.Missing) })
 	case *protocol.ToClient_Lost:
 		c.forJob(m.Lost.Nonce, func(j *Job) { j.noteLost(m.Lost) })
+	case *protocol.ToClient_Evicted:
+		c.forJob(m.Evicted.Nonce, func(j *Job) { j.noteEvicted(m.Evicted) })
 	case *protocol.ToClient_Ended:
 		c.forJob(m.Ended.Nonce, func(j *Job) { j.endedByDaemon(m.Ended) })
 	}

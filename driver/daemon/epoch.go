@@ -95,7 +95,7 @@ func (s *stop) fail(err error) {
 
 // report takes a seat's report.
 func (s *stop) report(from *seat, r *protocol.Report) {
-	if s.reports[from] != nil {
+	if s.reports[from] != nil || !s.job.takesPart(from) {
 		return
 	}
 	s.reports[from] = r

@@ -202,22 +202,67 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	}
 }
 
+// sumAlone lets rank 0 sum the first chunks of a call without the other ranks.
+func (c *client) sumAlone(b *protocol.Begin, chunks uint32) {
+	c.Helper()
+	for vid := range chunks {
+		c.write(data(b, 0, vid, 1))
+		for c.read().Kind != wire.KindResult {
+			c.write(data(b, 0, vid, 1)) // the card was not ready
+		}
+	}
+}
+
+// TestEvictedLacksResults cuts the card off when it has evicted a member. That member has none of the
+// results, and nobody keeps the first ones. The job goes on without asking it.
+func TestEvictedLacksResults(t *testing.T) {
+	const chunks = 12 // three windows, in which the card evicts
+	card := newFragile(t)
+	open, err := driver.Open(testContext(t), card.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, b := pair(t, serveCard(t, open, daemon.Options{}), &protocol.Parameters{
+		Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond)), CarryOnNs: pointer(uint64(10 * time.Second))})
+	one.call(&protocol.Call{Nonce: b.Nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
+	one.sumAlone(b, chunks)
+	card.cut()
+	for _, c := range []*client{two, one} {
+		if e := c.receive().GetEvicted(); !slices.Equal(e.GetRanks(), []uint32{1}) {
+			t.Errorf("got %v", e)
+		}
+		if m := c.receive(); m.GetStop() == nil {
+			t.Fatalf("got %v", m)
+		}
+	}
+	two.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: b.Nonce, Rank: 1}}})
+	if r := two.join(b.Nonce, 1, nil).GetRefused(); r.GetReason() != protocol.Reason_TAKEN { // the report has come
+		t.Errorf("got %v", r)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: &protocol.Report{Nonce: b.Nonce, Low: chunks}}})
+	if h := one.receive().GetHand(); !h.GetDone() {
+		t.Fatalf("got %v", h)
+	}
+	one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: b.Nonce}}})
+	if again := one.begun(); again.FirstVid != chunks {
+		t.Errorf("the job goes on with %v", again)
+	}
+}
+
 // TestFinishedWithoutTheEvicted: a job is over when all members have finished but those that the card has
-// evicted. These hear why they are not in it, even before the card's own word.
+// evicted. All hear of that before, although the card's own word may come later.
 func TestFinishedWithoutTheEvicted(t *testing.T) {
 	const chunks = 12 // three windows, in which the card evicts
 	path := serve(t, daemon.Options{})
 	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
 	one.call(&protocol.Call{Nonce: b.Nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
-	for vid := range uint32(chunks) {
-		one.write(data(b, 0, vid, 1))
-		for one.read().Kind != wire.KindResult {
-			one.write(data(b, 0, vid, 1)) // the card was not ready
-		}
-	}
+	one.sumAlone(b, chunks)
 	one.write(finish(b, 0, chunks))
 	for _, c := range []*client{one, two} {
-		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED || !slices.Equal(e.Ranks, []uint32{1}) {
+		if e := c.receive().GetEvicted(); !slices.Equal(e.GetRanks(), []uint32{1}) {
+			t.Errorf("got %v", e)
+		}
+		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
 			t.Errorf("got %v", e)
 		}
 	}
@@ -251,11 +296,9 @@ func TestMembersReturnOneAfterAnother(t *testing.T) {
 			t.Error("rank 0 was not paused after its call")
 		}
 	}
-	for vid := range uint32(chunks) {
-		one.write(data(b, 0, vid, 1))
-		for one.read().Kind != wire.KindResult {
-			one.write(data(b, 0, vid, 1)) // the card was not ready
-		}
+	one.sumAlone(b, chunks)
+	if e := one.receive().GetEvicted(); !slices.Equal(e.GetRanks(), []uint32{1, 2}) {
+		t.Errorf("got %v", e)
 	}
 	if m := one.receive(); m.GetStop() == nil {
 		t.Fatalf("got %v", m)

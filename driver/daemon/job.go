@@ -289,7 +289,7 @@ func (j *job) Receive(f *frame.Frame) {
 		case wire.CodeDone:
 			j.noteFinished(int(f.Rank))
 		case wire.CodeEvicted:
-			j.evicted |= cmp.Or(f.Mask, ranks)
+			j.noteEvicted(cmp.Or(f.Mask, ranks), f.VID)
 		}
 		j.renewIfDrained()
 	} else {
@@ -301,6 +301,23 @@ func (j *job) Receive(f *frame.Frame) {
 		s.forward(raw)
 		c.counts.out += uint64(len(f.Payload))
 	}
+}
+
+// noteEvicted notes that the card has evicted ranks, and tells all members: these must know it before
+// they hear of the epoch's end.
+func (j *job) noteEvicted(ranks uint64, vid uint32) {
+	ranks &= j.allRanks() &^ j.evicted
+	if ranks == 0 {
+		return
+	}
+	j.evicted |= ranks
+	e := &protocol.Evicted{Nonce: j.nonce, Vid: vid}
+	for _, s := range j.seats {
+		if ranks&s.bit() != 0 {
+			e.Ranks = append(e.Ranks, uint32(s.rank))
+		}
+	}
+	j.tell(everyone&^j.returning(), &protocol.ToClient{Message: &protocol.ToClient_Evicted{Evicted: e}})
 }
 
 // noteFinished notes that the card has confirmed a rank's finish. With the last one the job is over.
@@ -320,13 +337,7 @@ func (j *job) endIfFinished() {
 			return
 		}
 	}
-	ended := &protocol.Ended{Cause: protocol.Cause_FINISHED}
-	for _, s := range j.seats { // they may hear this before the card's word
-		if j.evicted&^j.finished&s.bit() != 0 {
-			ended.Ranks = append(ended.Ranks, uint32(s.rank))
-		}
-	}
-	j.end(ended)
+	j.end(&protocol.Ended{Cause: protocol.Cause_FINISHED})
 }
 
 // allRanks is the mask of the job's ranks.

@@ -485,6 +485,7 @@ type ToClient struct {
 	//	*ToClient_Summed
 	//	*ToClient_Finished
 	//	*ToClient_Missing
+	//	*ToClient_Evicted
 	Message       isToClient_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -653,6 +654,15 @@ func (x *ToClient) GetMissing() *Missing {
 	return nil
 }
 
+func (x *ToClient) GetEvicted() *Evicted {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Evicted); ok {
+			return x.Evicted
+		}
+	}
+	return nil
+}
+
 type isToClient_Message interface {
 	isToClient_Message()
 }
@@ -713,6 +723,10 @@ type ToClient_Missing struct {
 	Missing *Missing `protobuf:"bytes,14,opt,name=missing,proto3,oneof"`
 }
 
+type ToClient_Evicted struct {
+	Evicted *Evicted `protobuf:"bytes,15,opt,name=evicted,proto3,oneof"`
+}
+
 func (*ToClient_Welcome) isToClient_Message() {}
 
 func (*ToClient_Refused) isToClient_Message() {}
@@ -740,6 +754,8 @@ func (*ToClient_Summed) isToClient_Message() {}
 func (*ToClient_Finished) isToClient_Message() {}
 
 func (*ToClient_Missing) isToClient_Message() {}
+
+func (*ToClient_Evicted) isToClient_Message() {}
 
 // Hello opens a session with one card.
 type Hello struct {
@@ -2704,13 +2720,75 @@ func (x *Lost) GetRanks() []uint32 {
 	return nil
 }
 
+// Evicted names ranks that the card has evicted. Its statuses say so, too; but they may come after the
+// message that ends the epoch.
+type Evicted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Ranks         []uint32               `protobuf:"varint,2,rep,packed,name=ranks,proto3" json:"ranks,omitempty"`
+	Vid           uint32                 `protobuf:"varint,3,opt,name=vid,proto3" json:"vid,omitempty"` // nothing of theirs is in the sums from here on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evicted) Reset() {
+	*x = Evicted{}
+	mi := &file_tributary_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evicted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evicted) ProtoMessage() {}
+
+func (x *Evicted) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
+func (*Evicted) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Evicted) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Evicted) GetRanks() []uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *Evicted) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
 // Ended ends a job.
 type Ended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	Cause         Cause                  `protobuf:"varint,2,opt,name=cause,proto3,enum=tributary.v1.Cause" json:"cause,omitempty"`
 	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	Ranks         []uint32               `protobuf:"varint,4,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // missing, lost, evicted or differing
+	Ranks         []uint32               `protobuf:"varint,4,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // missing, lost or differing
 	Vid           uint32                 `protobuf:"varint,5,opt,name=vid,proto3" json:"vid,omitempty"`            // for RESULT_LOST: arrays hold the results before it
 	One           *Call                  `protobuf:"bytes,6,opt,name=one,proto3" json:"one,omitempty"`             // for CALLS_DIFFER
 	Other         *Call                  `protobuf:"bytes,7,opt,name=other,proto3" json:"other,omitempty"`
@@ -2720,7 +2798,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2810,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2823,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{30}
+	return file_tributary_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Ended) GetNonce() uint64 {
@@ -2817,7 +2895,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05block\x18\v \x01(\v2\x13.tributary.v1.BlockH\x00R\x05block\x12.\n" +
 	"\x06finish\x18\f \x01(\v2\x14.tributary.v1.FinishH\x00R\x06finish\x12%\n" +
 	"\x03ask\x18\r \x01(\v2\x11.tributary.v1.AskH\x00R\x03askB\t\n" +
-	"\amessage\"\xac\x05\n" +
+	"\amessage\"\xdf\x05\n" +
 	"\bToClient\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.tributary.v1.WelcomeH\x00R\awelcome\x121\n" +
 	"\arefused\x18\x02 \x01(\v2\x15.tributary.v1.RefusedH\x00R\arefused\x121\n" +
@@ -2833,7 +2911,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05ended\x18\v \x01(\v2\x13.tributary.v1.EndedH\x00R\x05ended\x12.\n" +
 	"\x06summed\x18\f \x01(\v2\x14.tributary.v1.SummedH\x00R\x06summed\x124\n" +
 	"\bfinished\x18\r \x01(\v2\x16.tributary.v1.FinishedH\x00R\bfinished\x121\n" +
-	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissingB\t\n" +
+	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissing\x121\n" +
+	"\aevicted\x18\x0f \x01(\v2\x15.tributary.v1.EvictedH\x00R\aevictedB\t\n" +
 	"\amessage\"\x91\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
@@ -3002,7 +3081,11 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\"2\n" +
 	"\x04Lost\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x14\n" +
-	"\x05ranks\x18\x02 \x03(\rR\x05ranks\"\xd4\x01\n" +
+	"\x05ranks\x18\x02 \x03(\rR\x05ranks\"G\n" +
+	"\aEvicted\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x14\n" +
+	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x10\n" +
+	"\x03vid\x18\x03 \x01(\rR\x03vid\"\xd4\x01\n" +
 	"\x05Ended\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12)\n" +
 	"\x05cause\x18\x02 \x01(\x0e2\x13.tributary.v1.CauseR\x05cause\x12\x12\n" +
@@ -3053,7 +3136,7 @@ func file_tributary_proto_rawDescGZIP() []byte {
 }
 
 var file_tributary_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_tributary_proto_goTypes = []any{
 	(Reason)(0),        // 0: tributary.v1.Reason
 	(Operation)(0),     // 1: tributary.v1.Operation
@@ -3088,7 +3171,8 @@ var file_tributary_proto_goTypes = []any{
 	(*Leave)(nil),      // 30: tributary.v1.Leave
 	(*Abort)(nil),      // 31: tributary.v1.Abort
 	(*Lost)(nil),       // 32: tributary.v1.Lost
-	(*Ended)(nil),      // 33: tributary.v1.Ended
+	(*Evicted)(nil),    // 33: tributary.v1.Evicted
+	(*Ended)(nil),      // 34: tributary.v1.Ended
 }
 var file_tributary_proto_depIdxs = []int32{
 	5,  // 0: tributary.v1.ToDaemon.hello:type_name -> tributary.v1.Hello
@@ -3114,27 +3198,28 @@ var file_tributary_proto_depIdxs = []int32{
 	20, // 20: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
 	29, // 21: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
 	32, // 22: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
-	33, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
+	34, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
 	23, // 24: tributary.v1.ToClient.summed:type_name -> tributary.v1.Summed
 	26, // 25: tributary.v1.ToClient.finished:type_name -> tributary.v1.Finished
 	28, // 26: tributary.v1.ToClient.missing:type_name -> tributary.v1.Missing
-	0,  // 27: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
-	8,  // 28: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
-	8,  // 29: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
-	8,  // 30: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
-	8,  // 31: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
-	1,  // 32: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
-	11, // 33: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
-	16, // 34: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
-	24, // 35: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
-	2,  // 36: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
-	14, // 37: tributary.v1.Ended.one:type_name -> tributary.v1.Call
-	14, // 38: tributary.v1.Ended.other:type_name -> tributary.v1.Call
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	33, // 27: tributary.v1.ToClient.evicted:type_name -> tributary.v1.Evicted
+	0,  // 28: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
+	8,  // 29: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
+	8,  // 30: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
+	8,  // 31: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
+	8,  // 32: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
+	1,  // 33: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
+	11, // 34: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
+	16, // 35: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
+	24, // 36: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
+	2,  // 37: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
+	14, // 38: tributary.v1.Ended.one:type_name -> tributary.v1.Call
+	14, // 39: tributary.v1.Ended.other:type_name -> tributary.v1.Call
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_tributary_proto_init() }
@@ -3172,6 +3257,7 @@ func file_tributary_proto_init() {
 		(*ToClient_Summed)(nil),
 		(*ToClient_Finished)(nil),
 		(*ToClient_Missing)(nil),
+		(*ToClient_Evicted)(nil),
 	}
 	file_tributary_proto_msgTypes[5].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[8].OneofWrappers = []any{}
@@ -3182,7 +3268,7 @@ func file_tributary_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tributary_proto_rawDesc), len(file_tributary_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
