@@ -86,6 +86,7 @@ type ReduceOption func(*reduceOptions)
 type reduceOptions struct {
 	progress func(done, total int)
 	detach   bool
+	mean     bool
 	timeout  time.Duration
 }
 
@@ -111,6 +112,15 @@ func WithProgress(f func(done, total int)) ReduceOption {
 // WithCallTimeout sets how long the call waits without progress, instead of the card's WithTimeout.
 func WithCallTimeout(d time.Duration) ReduceOption {
 	return func(o *reduceOptions) { o.timeout = d }
+}
+
+// WithMean divides every sum by the number of its contributors, as element.Mean does. All members of
+// the call ask for the mean, or none does: a daemon ends the job of members that differ, with a
+// CallsDifferError. Without a daemon, nobody compares the members of a program.
+//
+// It is an InputError on a card that does not add (Info.CheckAdds).
+func WithMean() ReduceOption {
+	return func(o *reduceOptions) { o.mean = true }
 }
 
 // WithDetach lets a call whose context ends leave without ending the job. The driver copies the

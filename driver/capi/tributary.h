@@ -246,7 +246,8 @@ TRIBUTARY_API tributary_error tributary_member_abort(tributary_member *member);
 
 /* -------------------------------------------------------------------------------------- Reductions */
 
-/* What a reduction computes, element by element. */
+/* What a reduction computes, element by element. A daemon compares the members' operations: where they differ,
+ * all members get CALLS_DIFFER. Without a daemon, each member gets its own. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0, /* the card's result: a sum, or the largest element on a card with sum "max" */
   TRIBUTARY_MEAN = 1 /* the sum divided by the number of its contributors, rounded once more */

@@ -117,17 +117,20 @@ def test_failing_block(serve):
             pending.wait(60)
 
 
-def test_calls_differ(serve):
+@pytest.mark.parametrize("card", ["model:workers=2", "cpu:workers=2"])
+@pytest.mark.parametrize("elements, op", [(9, "sum"), (10, "mean")])
+def test_calls_differ(serve, card, elements, op):
     spawn = multiprocessing.get_context("spawn")
     answers = spawn.Queue()
-    with tributary.open(serve("model:workers=2"), timeout=60) as card:
-        job = card.job(workers=2, here=[0])
-        other = spawn.Process(target=members.shorter, args=(job.ticket, answers))
+    with tributary.open(serve(card), timeout=60) as shared:
+        job = shared.job(workers=2, here=[0])
+        other = spawn.Process(target=members.differing, args=(job.ticket, elements, op, answers))
         other.start()
-        with pytest.raises(tributary.CallsDifferError) as caught:
+        with pytest.raises(tributary.CallsDifferError, match=f"the {op} of {elements} elements of fp32") as caught:
             job.member(0).all_reduce(np.ones(10, np.float32))
-        assert caught.value.ranks == (0, 1)
-        assert answers.get(timeout=60) == ("CallsDifferError", (0, 1))
+        assert sorted(caught.value.ranks) == [0, 1] and "the sum of 10 elements of fp32" in str(caught.value)
+        name, ranks = answers.get(timeout=60)
+        assert name == "CallsDifferError" and sorted(ranks) == [0, 1]
         other.join(60)
 
 
