@@ -106,6 +106,7 @@ var allowed = map[string][]string{
 	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
 	"verify/system/faults":   {"driver/frame", "driver/transport"},
 	"verify/system/soak":     {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
+	"verify/system/shared":   {"driver", "driver/...", "verify/reference/oracle"},
 	// It runs verify/protocol/explore and reads its output.
 	"verify/protocol/walks": {"driver/wire", "driver/frame", "driver/model", "driver/cpu"},
 	"verify/...":            {"driver/...", "verify/..."},
