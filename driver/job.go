@@ -25,7 +25,7 @@ type JobConfig struct {
 	// wait for members elsewhere; their calls and those of the members here do.
 	Here []int
 	// Wait is how long members elsewhere may take to join, before the job fails. 0 means the
-	// daemon's default.
+	// daemon's default. The daemon limits it, by default to an hour.
 	Wait time.Duration
 	// Queue makes a job wait until the shared card has room for it. Otherwise Configure returns a
 	// FullError.

@@ -48,12 +48,12 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if cfg.CarryOn > 0 && c.driver.TakesArrays() {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
 	}
+	wait, refused := c.server.waitFor(p)
+	if refused != nil {
+		return nil, refused
+	}
 	j := c.newJob(newNonce(), cfg)
 	j.creator = s
-	wait := time.Duration(p.WaitNs)
-	if wait <= 0 {
-		wait = c.server.options.Wait
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.stopping() {

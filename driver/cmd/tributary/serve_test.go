@@ -16,11 +16,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"tributary/driver"
+	"tributary/driver/daemon"
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/daemon/protocol/rpc"
 )
@@ -233,6 +237,36 @@ func TestServeLosesItsCards(t *testing.T) {
 	link.Close()
 	require.Equal(t, statusFailed, <-ended)
 	require.Regexp(t, `(?s)level=ERROR msg="card has gone" card=card0 .*tributary serve: card test:\d+ disconnected: .*; start it and open it again\n$`, errs.String())
+}
+
+// TestServeHasItsLimits: the flags reach the daemon. Without them it has its defaults.
+func TestServeHasItsLimits(t *testing.T) {
+	for args, want := range map[string]daemon.Limits{
+		"": {Sessions: 256, Queue: 64, Connections: 100, Rate: 1 << 30, Wait: time.Hour},
+		"--max-sessions=2 --max-queue=3 --max-connections=4 --max-rate=5 --max-wait=2m": {
+			Sessions: 2, Queue: 3, Connections: 4, Rate: 5 << 20, Wait: 2 * time.Minute},
+	} {
+		f := serveFlags{wait: time.Minute, timeout: time.Second}
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		f.limits.add(flags)
+		require.NoError(t, flags.Parse(strings.Fields(args)))
+		require.NoError(t, f.check())
+		options, err := f.options(io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, options.Limits)
+	}
+}
+
+// TestServeRefusesBeyondItsLimits refuses the second session of a daemon with one.
+func TestServeRefusesBeyondItsLimits(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", "model:", "-listen", "unix:s", "-max-sessions", "1", "-max-connections", "1000000")
+	card, err := driver.Open(context.Background(), "serve:unix:s")
+	require.NoError(t, err)
+	defer card.Close()
+	second := tributary(context.Background(), "info", "-card", "serve:unix:s")
+	require.Equal(t, statusNoCard, second.status)
+	require.Contains(t, second.errs, "the daemon has 1 sessions, its limit; end one")
 }
 
 // TestServeHasItsGrace: a daemon may work on for -grace, where other commands are given up.
