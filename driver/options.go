@@ -23,6 +23,8 @@ type options struct {
 	needs   transport.Needs
 	random  io.Reader
 	reads   bool
+	reopens bool
+	tell    func(away *DiedError) // of reopens; may be nil
 
 	expected JobConfig // of a job to join
 }
@@ -72,6 +74,14 @@ func WithRandom(r io.Reader) Option {
 // Close. Use Card.ServeReads to share such a card with other programs.
 func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
+}
+
+// WithReopen makes the driver open the card again whenever it goes, until Close, also while no job
+// waits for it. Jobs without CarryOn end as usual, and new ones wait for the card. The driver calls tell
+// with the reason when the card goes, and with nil when it is back; tell may be nil. The card is gone for
+// good, as without this option, when another card answers. OpenConn ignores the option.
+func WithReopen(tell func(away *DiedError)) Option {
+	return func(o *options) { o.reopens, o.tell = true, tell }
 }
 
 // WithJob sets the parameters that a member expects of the job that it joins (Join). Fields of 0 are

@@ -52,11 +52,16 @@ func newServer(card *driver.Card, o daemon.Options) *daemon.Server {
 // serveOn is serve for any address. It returns the server, and a function that stops it.
 func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
 	t.Helper()
+	return serveCardOn(t, address, openModel(t), o)
+}
+
+func serveCardOn(t testing.TB, address string, card *driver.Card, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
+	t.Helper()
 	listener, err := daemon.Listen(testContext(t), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newServer(openModel(t), o)
+	s = newServer(card, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, 0) }()

@@ -53,6 +53,8 @@ At the first Ctrl-C or SIGTERM serve refuses new jobs and ends those that wait f
 members. Running ones have the time of -grace to finish. The second signal ends
 serve at once.
 
+A card that goes is opened again when it is back; jobs wait for it or end.
+
 serve prints a line when it is ready, and logs to standard error.`,
 		Example: `  tributary serve -card model:lanes=4
   tributary serve -card left=usb:1209:7b7b#A1 -card right=usb:1209:7b7b#A2
@@ -174,7 +176,7 @@ func (f *serveFlags) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	defer metrics.close()
-	opened, err := f.openCards(ctx, cards)
+	opened, err := f.openCards(ctx, cards, options.Log)
 	if err != nil {
 		return err
 	}

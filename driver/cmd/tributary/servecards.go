@@ -99,10 +99,17 @@ func (f *serveFlags) open(ctx context.Context, o daemon.Options) (net.Listener, 
 }
 
 // openCards opens cards by their names for clients: all or none.
-func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard) (map[string]*driver.Card, error) {
+// A card that goes is opened again.
+func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard, log *slog.Logger) (map[string]*driver.Card, error) {
 	opened := map[string]*driver.Card{}
 	for _, c := range cards {
-		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout))
+		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout), driver.WithReopen(func(away *driver.DiedError) {
+			if away != nil {
+				log.Warn("card is away", "card", c.Name, "why", away.Reason())
+			} else {
+				log.Info("card is back", "card", c.Name)
+			}
+		}))
 		if err != nil {
 			return nil, errors.Join(err, closeAll(opened))
 		}
