@@ -66,8 +66,7 @@ libtributary: ## Build build/capi/libtributary.so, the C interface (needs a C co
 	  -ldflags "-s -w -extldflags '-Wl,--version-script=$(CURDIR)/driver/capi/exports.map'" ./driver/capi
 	@rm build/capi/libtributary.h
 
-bindings: setup libtributary wheel ## Test the C interface and the Python package.
-	go build -o build/capi/serve ./driver/capi/testdata/serve
+bindings: build libtributary wheel usb-card ## Test the C interface and the Python package.
 	go test -count=1 ./driver/capi
 	python -m pytest -q -n 2 driver/python
 	python -m mypy --config-file driver/python/pyproject.toml

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tributary/driver/cpu"
+	"tributary/driver/element"
 )
 
 type call struct {
@@ -23,6 +24,7 @@ type call struct {
 	inputs   [][]byte // by member, in the card's format, from chunk base on
 	dst      []byte   // in the card's result format; nil when nobody wants the sum any more
 	elements int      // per array
+	mean     bool     // the caller wants the mean, not the sum
 	from     int      // the call's first chunk, counted in the flow
 	chunks   int
 	vid      uint32 // of its first chunk
@@ -61,16 +63,25 @@ func (k *call) end() int { return k.from + k.chunks }
 
 // reduce starts the call and waits for its outcome.
 func (k *call) reduce(ctx context.Context, o reduceOptions, dst []byte, elements int, inputs ...[]byte) error {
-	if err := k.start(dst, elements, o.progress != nil, inputs...); err != nil {
+	if err := k.start(o, dst, elements, inputs...); err != nil {
 		return err
 	}
-	return k.run(ctx, o)
+	err := k.run(ctx, o)
+	if err == nil && o.mean {
+		k.divide(dst)
+	}
+	return err
 }
 
 // start begins the call, after those that were started before it: it adds up inputs, one array per
-// member, into dst. elements is the length of each array. report asks for progress.
-func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) error {
-	if err := k.submit(dst, elements, report, inputs); err != nil {
+// member, into dst. elements is the length of each array.
+func (k *call) start(o reduceOptions, dst []byte, elements int, inputs ...[]byte) error {
+	if o.mean {
+		if err := k.flow.job.card.info.CheckAdds("mean"); err != nil {
+			return err
+		}
+	}
+	if err := k.submit(o, dst, elements, inputs); err != nil {
 		return err
 	}
 	c := k.flow.job.card
@@ -82,7 +93,7 @@ func (k *call) start(dst []byte, elements int, report bool, inputs ...[]byte) er
 	return nil
 }
 
-func (k *call) submit(dst []byte, elements int, report bool, inputs [][]byte) error {
+func (k *call) submit(o reduceOptions, dst []byte, elements int, inputs [][]byte) error {
 	f := k.flow
 	f.job.card.mu.Lock()
 	defer f.job.card.mu.Unlock()
@@ -95,8 +106,8 @@ func (k *call) submit(dst []byte, elements int, report bool, inputs [][]byte) er
 		return err
 	}
 	copy(k.inputs, inputs)
-	k.dst, k.elements, k.chunks = dst, elements, chunks
-	k.inUse, k.active, k.report = true, true, report
+	k.dst, k.elements, k.chunks, k.mean = dst, elements, chunks, o.mean
+	k.inUse, k.active, k.report = true, true, o.progress != nil
 	f.add(k)
 	return nil
 }
@@ -202,7 +213,7 @@ func (k *call) detach(err error) error {
 		return <-k.done
 	}
 	heir := newCall(f)
-	heir.elements, heir.from, heir.chunks, heir.vid = k.elements, k.from, k.chunks, k.vid
+	heir.elements, heir.from, heir.chunks, heir.vid, heir.mean = k.elements, k.from, k.chunks, k.vid, k.mean
 	heir.inUse, heir.active, heir.detached, heir.handed = true, true, true, k.handed
 	heir.exchange, k.exchange = k.exchange, heir.exchange
 	f.calls[slices.Index(f.calls, k)] = heir
@@ -252,6 +263,20 @@ func (k *call) store(i int, sum []byte, ranks uint64) {
 	if ranks != j.ranks {
 		k.lacking = append(k.lacking, contributors{i - k.from, ranks})
 	}
+}
+
+// divide turns the sums of a complete call into means: it divides each by the number of its contributors.
+func (k *call) divide(sums []byte) {
+	j, done := k.flow.job, 0
+	part := func(to, members int) {
+		element.Mean(j.card.info.Result, sums[done*j.outBytes:to*j.outBytes], members)
+		done = to
+	}
+	for _, p := range k.partials() {
+		part(p.From, j.cfg.Workers)
+		part(p.To, len(p.Ranks))
+	}
+	part(k.elements, j.cfg.Workers)
 }
 
 // summed returns the number of summed elements.

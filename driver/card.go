@@ -254,12 +254,12 @@ func (c *Card) close() error {
 	return c.currentLink().end()
 }
 
-// answers reports whether a request to the card makes sense. The card must not be gone, and
+// answers reports whether a request to the card makes sense. The card must not be gone or away, and
 // must have sent a frame since a failed call last gave up waiting for it.
 func (c *Card) answers() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err == nil && c.heard.After(c.gaveUp)
+	return c.err == nil && c.away == nil && c.heard.After(c.gaveUp)
 }
 
 // takeTurn waits until nobody holds turn, and takes it. Errors name the waiting operation by

@@ -79,8 +79,8 @@ func (c *Card) present(ctx context.Context, what string) (*link, error) {
 	}
 }
 
-// isAway reports whether the card is away and the driver looks for it.
-func (c *Card) isAway() bool {
+// Away reports whether the card has gone and the driver looks for it (JobConfig.CarryOn, WithReopen).
+func (c *Card) Away() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.away != nil
@@ -126,6 +126,17 @@ func (c *Card) anyCarriesOn() bool {
 	return false
 }
 
+// reopens reports whether the driver looks for the card even if no job waits for it. While Open is under
+// way it does not. The caller holds mu.
+func (c *Card) reopens() bool { return c.opts.reopens && c.reopen != nil && c.table != nil }
+
+// tellAway tells the program that the card has gone, or with nil that it is back.
+func (c *Card) tellAway(died *DiedError) {
+	if c.opts.tell != nil {
+		c.opts.tell(died)
+	}
+}
+
 // missed handles a call of j that has waited for the timeout. A card that was silent for that
 // long is gone, even if its link is open. It reports whether the driver looks for the card.
 func (c *Card) missed(j *Job) bool {
@@ -139,12 +150,13 @@ func (c *Card) missed(j *Job) bool {
 }
 
 // carryOn looks for the card, which went away with the link l, and continues its jobs. The card
-// is gone for good when another card answers, or when no job waits any longer.
+// is gone for good when another card answers, or when no job waits any longer (without WithReopen).
 func (c *Card) carryOn(l *link, a *away) {
 	defer c.carrying.Done()
 	c.searching.Lock()
 	defer c.searching.Unlock()
 	_ = l.end()
+	c.tellAway(a.cause)
 	reportOutages(c.waitFor(a))
 	c.stopRelays(a)
 	back, err := c.search(a)
@@ -152,6 +164,7 @@ func (c *Card) carryOn(l *link, a *away) {
 		c.fail(c.searchError(a, err))
 		return
 	}
+	c.tellAway(nil)
 	reportOutages(back)
 	for _, n := range back {
 		if n.job.relay != nil {
@@ -382,7 +395,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 		j.resume(x.epoch, now)
 		back = append(back, outageReport{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
 	}
-	if len(back) == 0 && len(c.seated) == 0 {
+	if len(back) == 0 && len(c.seated) == 0 && !c.reopens() {
 		return nil, context.Cause(a.search)
 	}
 	c.returned()

@@ -12,8 +12,8 @@
 // A card sums arrays of one format. Its results have the same format or a wider one;
 // Card.Info returns both. The methods Reduce and AllReduce take fp32. The functions of
 // the same names take arrays of any format (see Element). ReduceBytes and AllReduceBytes
-// take encoded arrays. Package element divides a sum into a mean, and package quant
-// sends fp32 as int32.
+// take encoded arrays. WithMean divides the sums by the number of members, and package
+// quant sends fp32 as int32.
 //
 // # Goroutines
 //

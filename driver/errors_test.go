@@ -50,7 +50,7 @@ func every(err error) map[string]error {
 		"JoinError":        &JoinError{Card: here, Text: "no such job"},
 		"NotStartedError":  &NotStartedError{Card: here, Missing: []int{1}, Text: "rank 1 had not joined after 1s"},
 		"MemberLostError":  &MemberLostError{Card: here, Ranks: []int{1, 2}},
-		"CallsDifferError": &CallsDifferError{Card: here, Ranks: []int{1, 2}, Text: "call 7: rank 1 sums 16 elements, rank 2 15"},
+		"CallsDifferError": &CallsDifferError{Card: here, Ranks: []int{1, 2}, Text: "call 7: rank 1 asks for the sum of 16 elements of fp32, rank 2 for the mean of 16 elements of fp32"},
 		"ResultLostError":  &ResultLostError{Card: here, VID: 7},
 		"failure":          &failure{at: place{card: here}, what: "no random epoch", err: err},
 	}

@@ -78,7 +78,7 @@ func TestQueuedCallGetsKeptResults(t *testing.T) {
 			j.outage.count = 1
 			j.history.results[liveFirst+1] = keptResult{bytes.Repeat([]byte{7}, 16), 6}
 		}
-		if err := k.start(dst[i], 4, false, dst[i]); err != nil {
+		if err := k.start(reduceOptions{}, dst[i], 4, dst[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -97,7 +97,11 @@ func (b *liveCard) begin(j *Job, s []byte) {
 		k = newCall(f)
 		b.queued = append(b.queued, k)
 	}
-	_ = k.start(dst, liveElements, s[3]%2 == 0, inputs...)
+	var o reduceOptions
+	if s[3]%2 == 0 {
+		o.progress = func(int, int) {}
+	}
+	_ = k.start(o, dst, liveElements, inputs...)
 }
 
 // send makes the card send a frame similar to an expected one, complete or damaged.

@@ -25,7 +25,7 @@ type JobConfig struct {
 	// wait for members elsewhere; their calls and those of the members here do.
 	Here []int
 	// Wait is how long members elsewhere may take to join, before the job fails. 0 means the
-	// daemon's default.
+	// daemon's default. The daemon limits it, by default to an hour.
 	Wait time.Duration
 	// Queue makes a job wait until the shared card has room for it. Otherwise Configure returns a
 	// FullError.
@@ -366,7 +366,7 @@ func (j *Job) abortOnCard(ctx context.Context) error {
 		return nil // the daemon does that
 	}
 	name, lingers := j.card.lingering(j.number)
-	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.isAway() {
+	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.Away() {
 		return nil
 	}
 	if _, err := j.card.WriteRegister(ctx, wire.RegJobAbort, name); err != nil && !isGone(err) {
@@ -429,7 +429,7 @@ func (j *Job) leave(lingers bool) {
 	if j.outage.patience != nil {
 		j.outage.patience.Stop()
 	}
-	if c.away != nil && c.idle() {
+	if c.away != nil && c.idle() && !c.reopens() {
 		c.away.giveUp(j.err)
 	}
 }

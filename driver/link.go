@@ -82,8 +82,8 @@ func (l *link) overLocked(err error) {
 	}
 }
 
-// lose ends a link because the card died. The card is gone too, unless a job has CarryOn. Jobs
-// without CarryOn end in either case.
+// lose ends a link because the card died. The card is gone too, unless a job has CarryOn, or the driver
+// looks for the card in any case. Jobs without CarryOn end.
 func (c *Card) lose(l *link, died *DiedError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *Card) loseLocked(l *link, died *DiedError) {
 	l.overLocked(died)
 	switch {
 	case c.away != nil: // the link is tryAgain's, which handles its end
-	case c.anyCarriesOn():
+	case c.anyCarriesOn() || c.reopens():
 		c.away = newAway(died)
 		for j := range c.jobs() {
 			if j.relay != nil {

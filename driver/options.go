@@ -23,6 +23,8 @@ type options struct {
 	needs   transport.Needs
 	random  io.Reader
 	reads   bool
+	reopens bool
+	tell    func(away *DiedError) // of reopens; may be nil
 
 	expected JobConfig // of a job to join
 }
@@ -74,6 +76,14 @@ func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
 }
 
+// WithReopen makes the driver open the card again whenever it goes, until Close, also while no job
+// waits for it. Jobs without CarryOn end as usual, and new ones wait for the card. The driver calls tell
+// with the reason when the card goes, and with nil when it is back; tell may be nil. The card is gone for
+// good, as without this option, when another card answers. OpenConn ignores the option.
+func WithReopen(tell func(away *DiedError)) Option {
+	return func(o *options) { o.reopens, o.tell = true, tell }
+}
+
 // WithJob sets the parameters that a member expects of the job that it joins (Join). Fields of 0 are
 // not compared.
 func WithJob(cfg JobConfig) Option {
@@ -86,6 +96,7 @@ type ReduceOption func(*reduceOptions)
 type reduceOptions struct {
 	progress func(done, total int)
 	detach   bool
+	mean     bool
 	timeout  time.Duration
 }
 
@@ -111,6 +122,15 @@ func WithProgress(f func(done, total int)) ReduceOption {
 // WithCallTimeout sets how long the call waits without progress, instead of the card's WithTimeout.
 func WithCallTimeout(d time.Duration) ReduceOption {
 	return func(o *reduceOptions) { o.timeout = d }
+}
+
+// WithMean divides every sum by the number of its contributors, as element.Mean does. All members of
+// the call ask for the mean, or none does: a daemon ends the job of members that differ, with a
+// CallsDifferError. Without a daemon, nobody compares the members of a program.
+//
+// It is an InputError on a card that does not add (Info.CheckAdds).
+func WithMean() ReduceOption {
+	return func(o *reduceOptions) { o.mean = true }
 }
 
 // WithDetach lets a call whose context ends leave without ending the job. The driver copies the

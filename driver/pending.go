@@ -76,12 +76,14 @@ func (m *Member) startAllReduce(ctx context.Context, dst, src []byte, arrived fu
 
 // goOn starts the call and lets a goroutine wait for its outcome.
 func (k *call) goOn(ctx context.Context, o reduceOptions, arrived func(), dst []byte, elements int, inputs ...[]byte) (*Pending, error) {
-	if err := k.start(dst, elements, o.progress != nil, inputs...); err != nil {
+	if err := k.start(o, dst, elements, inputs...); err != nil {
 		return nil, err
 	}
 	p := &Pending{call: k, done: make(chan struct{})}
 	go func() {
-		p.err = k.run(ctx, o)
+		if p.err = k.run(ctx, o); p.err == nil && o.mean {
+			k.divide(dst)
+		}
 		arrived()
 		close(p.done)
 	}()

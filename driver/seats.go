@@ -147,13 +147,17 @@ func (f *flow) announce(i int) {
 	if j.seats == nil || !j.seats.announces {
 		return
 	}
+	operation := protocol.Operation_SUM
+	if k.mean {
+		operation = protocol.Operation_MEAN
+	}
 	for _, m := range f.members {
 		if m.out != nil {
 			continue
 		}
 		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Call{Call: &protocol.Call{
 			Nonce: j.seats.nonce, Rank: uint32(m.rank), Sequence: m.calls + uint64(i), Elements: uint64(k.elements),
-			Format: uint32(j.card.info.Format), FirstVid: k.vid,
+			Format: uint32(j.card.info.Format), Operation: operation, FirstVid: k.vid,
 		}}})
 	}
 }

@@ -116,7 +116,7 @@ func TestTwoLibraries(t *testing.T) {
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
-	serve := command(t, filepath.Join(built, "serve"), "model:lanes=4,workers=4,chunk=16,window=4,jobs=2", socket)
+	serve := command(t, "../../bin/tributary", "serve", "-card", "model:lanes=4,workers=4,chunk=16,window=4,jobs=2", "-listen", "unix:"+socket)
 	firstLine(t, serve, true)
 	program := compile(t, "processes", true)
 	creator := command(t, program, "serve:unix:"+socket)
@@ -128,17 +128,15 @@ func TestProcesses(t *testing.T) {
 }
 
 // firstLine starts a command and returns the first line that it prints. With stays, the command goes on
-// until the test ends.
+// until the test ends, and then stops in order.
 func firstLine(t *testing.T, c *exec.Cmd, stays bool) (string, *bufio.Scanner) {
 	t.Helper()
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
-	in, err := c.StdinPipe()
-	require.NoError(t, err)
 	require.NoError(t, c.Start())
 	if stays {
 		t.Cleanup(func() {
-			in.Close()
+			assert.NoError(t, c.Process.Signal(syscall.SIGTERM))
 			assert.NoError(t, c.Wait(), c.Stderr)
 		})
 	}

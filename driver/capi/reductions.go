@@ -64,14 +64,13 @@ type request struct {
 	card  *card
 	job   *driver.Job
 	dst   []byte
-	mean  bool
 	opts  []driver.ReduceOption
 	start func(ctx context.Context, opts ...driver.ReduceOption) (*driver.Pending, error)
 }
 
 // newRequest checks the arguments that both kinds of reductions have.
 func newRequest(c *card, j *driver.Job, dst unsafe.Pointer, elements C.size_t, op C.tributary_op, flags C.uint32_t) (*request, error) {
-	r := &request{card: c, job: j, mean: op == C.TRIBUTARY_MEAN}
+	r := &request{card: c, job: j}
 	switch {
 	case op != C.TRIBUTARY_SUM && op != C.TRIBUTARY_MEAN:
 		return nil, &driver.InputError{What: "op", Why: fmt.Sprintf("%d is not a tributary_op", op)}
@@ -80,10 +79,8 @@ func newRequest(c *card, j *driver.Job, dst unsafe.Pointer, elements C.size_t, o
 	case flags&C.TRIBUTARY_DETACH != 0:
 		r.opts = append(r.opts, driver.WithDetach())
 	}
-	if r.mean {
-		if err := c.Info().CheckAdds("op"); err != nil {
-			return nil, err
-		}
+	if op == C.TRIBUTARY_MEAN {
+		r.opts = append(r.opts, driver.WithMean())
 	}
 	var err error
 	r.dst, err = memory("result", dst, elements, element.Size(c.Info().Result))
@@ -101,11 +98,7 @@ func (r *request) begin(handle *C.uintptr_t) error {
 		return err
 	}
 	go func() {
-		err := p.Wait(background)
-		if err == nil && r.mean {
-			err = r.divide(p.Partials())
-		}
-		p.end(r.card, err)
+		p.end(r.card, p.Wait(background))
 	}()
 	publish(p, handle)
 	return nil
@@ -117,22 +110,6 @@ func (p *pending) end(c *card, err error) {
 	close(p.done)
 	p.cancel()
 	c.running.remove(p)
-}
-
-// divide divides the sums by the number of their contributors.
-func (r *request) divide(partials []driver.Partial) error {
-	info, workers := r.card.Info(), r.job.Config().Workers
-	size, done := element.Size(info.Result), 0
-	for _, p := range append(partials, driver.Partial{From: len(r.dst) / size, To: len(r.dst) / size}) {
-		if err := info.Mean(r.dst[done*size:p.From*size], workers); err != nil {
-			return err
-		}
-		if err := info.Mean(r.dst[p.From*size:p.To*size], len(p.Ranks)); err != nil {
-			return err
-		}
-		done = p.To
-	}
-	return nil
 }
 
 //export goStart

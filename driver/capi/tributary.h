@@ -170,7 +170,7 @@ typedef struct tributary_job_options {
   int32_t window;           /* chunks in flight, a power of two; default: an equal share for each job */
   int32_t here_count;       /* length of here; default: all members are in this process */
   const int32_t *here;      /* ranks of the members in this process, on a card that a daemon shares */
-  int64_t wait_ns;          /* how long members elsewhere may take to join; default: the daemon's */
+  int64_t wait_ns;          /* how long members elsewhere may take to join; default: the daemon's, which limits it */
   int64_t carry_on_ns;      /* how long the job waits for a card that is gone; default: it fails at once */
   int64_t deadline_ns;      /* from the first to the last contribution to a chunk; default: none */
   uint32_t deadline_cycles; /* the same in cycles of the card; give one of the two */
@@ -246,7 +246,8 @@ TRIBUTARY_API tributary_error tributary_member_abort(tributary_member *member);
 
 /* -------------------------------------------------------------------------------------- Reductions */
 
-/* What a reduction computes, element by element. */
+/* What a reduction computes, element by element. A daemon compares the members' operations: where they differ,
+ * all members get CALLS_DIFFER. Without a daemon, each member gets its own. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0, /* the card's result: a sum, or the largest element on a card with sum "max" */
   TRIBUTARY_MEAN = 1 /* the sum divided by the number of its contributors, rounded once more */

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"fmt"
+	"math"
 
 	"tributary/driver/daemon/protocol"
+	"tributary/driver/wire"
 )
 
 // announced is a call that seats have announced, and the first of them to do so.
@@ -39,7 +41,7 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 		return &protocol.Ended{
 			Nonce: j.nonce, Cause: protocol.Cause_CALLS_DIFFER, One: one.call, Other: call,
 			Ranks: []uint32{uint32(one.rank), uint32(s.rank)},
-			Text:  fmt.Sprintf("call %d: rank %d sums %s, rank %d %s", call.Sequence, one.rank, describe(one.call), s.rank, describe(call)),
+			Text:  fmt.Sprintf("call %d: rank %d asks for %s, rank %d for %s", call.Sequence, one.rank, describe(one.call), s.rank, describe(call)),
 		}, nil
 	}
 	s.calls, s.next = call.Sequence+1, one.end
@@ -66,7 +68,8 @@ func (j *job) forgetCalls() {
 	}
 }
 
-// describe names what a call sums.
+// describe names what a call asks for. The numbers are the client's: they may have no name, and a format
+// may not fit into its type.
 func describe(c *protocol.Call) string {
-	return fmt.Sprintf("%d elements of format %d (%s)", c.Elements, c.Format, c.Operation)
+	return fmt.Sprintf("the %s of %d elements of %s", word(c.Operation.String()), c.Elements, wire.Format(min(c.Format, math.MaxUint8)))
 }

@@ -48,12 +48,12 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if cfg.CarryOn > 0 && c.driver.TakesArrays() {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
 	}
+	wait, refused := c.server.waitFor(p)
+	if refused != nil {
+		return nil, refused
+	}
 	j := c.newJob(newNonce(), cfg)
 	j.creator = s
-	wait := time.Duration(p.WaitNs)
-	if wait <= 0 {
-		wait = c.server.options.Wait
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.stopping() {
@@ -90,16 +90,30 @@ func (c *card) admit() {
 func (j *job) startIfComplete() {
 	if j.state == gathering && len(j.missing()) == 0 && !slices.Contains(j.card.queue, j) {
 		j.state = starting
-		j.wait.Stop()
-		go j.start(j.card.server.running)
+		ctx, cancel := context.WithCancel(j.card.server.running)
+		j.cancelStart = cancel
+		go func() {
+			defer cancel()
+			j.start(ctx)
+		}()
 	}
 }
 
-// giveUp ends a job whose members were not all there in time.
+// leastRetry is the least time until giveUp looks again at a job that the card sets up.
+const leastRetry = time.Second
+
+// giveUp ends a job whose members were not all there in time, or whose card is away.
 func (j *job) giveUp(waited time.Duration) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	if j.state != gathering {
+	switch {
+	case j.state == over || j.relay != nil || j.arrays != nil:
+		return
+	case j.state != gathering && j.card.driver.Away():
+		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: fmt.Sprintf("it did not return within the job's time to wait, %s", waited)})
+		return
+	case j.state != gathering: // the card may go meanwhile
+		j.wait.Reset(max(waited, leastRetry))
 		return
 	}
 	ended := &protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing()}

@@ -24,6 +24,7 @@ type fragile struct {
 
 	mu   sync.Mutex
 	conn net.Conn
+	shut bool // closes new links at once
 }
 
 func newFragile(t testing.TB) *fragile {
@@ -47,7 +48,12 @@ func newFragile(t testing.TB) *fragile {
 			}
 			f.mu.Lock()
 			f.conn = conn
+			shut := f.shut
 			f.mu.Unlock()
+			if shut {
+				conn.Close()
+				continue
+			}
 			serving.Go(func() { _ = card.Serve(conn) })
 		}
 	})
@@ -63,6 +69,20 @@ func (f *fragile) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.conn.Close()
+}
+
+// leave cuts the card off until it returns.
+func (f *fragile) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shut = true
+	f.conn.Close()
+}
+
+func (f *fragile) back() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shut = false
 }
 
 // TestCardDies cuts the card off when one of two members has a result. The other gets it from the

@@ -27,11 +27,12 @@ const (
 
 // job is a job whose members are clients' seats. The card's mutex guards it, except for constants.
 type job struct {
-	card       *card
-	nonce      uint64
-	parameters driver.JobConfig // with every default filled in
-	wait       *time.Timer      // ends a job that does not start
-	creator    *session         // nil: its session has ended
+	card        *card
+	nonce       uint64
+	parameters  driver.JobConfig   // with every default filled in
+	wait        *time.Timer        // ends a job that does not start
+	cancelStart context.CancelFunc // gives up the set-up on the card
+	creator     *session           // nil: its session has ended
 
 	state     state
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
@@ -209,6 +210,9 @@ func (j *job) end(ended *protocol.Ended) {
 		j.stop.fail(errors.New(ended.Text))
 	}
 	if j.relay == nil && j.arrays == nil {
+		if j.cancelStart != nil && j.card.driver.Away() {
+			j.cancelStart() // it waits for the card
+		}
 		j.card.admit()
 		return
 	}

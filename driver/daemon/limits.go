@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ type Limits struct {
 	Queue       int // jobs that wait for room on a card; default 64
 	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
 	Calls       int // that a seat of a job announces before others do; default 65,536
+
+	Wait time.Duration // of a job for its members, as its creator asks; default an hour
 }
 
 // The names of limits, as refusals are counted.
@@ -33,10 +36,11 @@ const (
 	limitSeats       = "seats"
 	limitQueue       = "queue"
 	limitCalls       = "calls"
+	limitWait        = "wait"
 )
 
 // limitNames lists the limits that refuse.
-var limitNames = []string{limitConnections, limitOpen, limitUnopened, limitSessions, limitSeats, limitQueue, limitCalls}
+var limitNames = []string{limitConnections, limitOpen, limitUnopened, limitSessions, limitSeats, limitQueue, limitCalls, limitWait}
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
@@ -47,8 +51,12 @@ func (l Limits) withDefaults() Limits {
 		Queue:       cmp.Or(l.Queue, 64),
 		Memory:      cmp.Or(l.Memory, 32<<20),
 		Calls:       cmp.Or(l.Calls, 1<<16),
+		Wait:        cmp.Or(l.Wait, time.Hour),
 	}
 }
+
+// DefaultLimits returns the limits of a Server whose Options have none.
+func DefaultLimits() Limits { return Limits{}.withDefaults() }
 
 // burst is how many connections the daemon takes at once: two for each session.
 func (l Limits) burst() int { return 2 * l.Sessions }
@@ -104,6 +112,19 @@ func (g *gate) leave() { g.inside.Add(-1) }
 func (s *Server) limited(limit, format string, args ...any) *refusal {
 	s.meters.limited.WithLabelValues(limit).Inc()
 	return refuse(protocol.Reason_LIMIT, format, args...)
+}
+
+// waitFor returns how long a job waits for its members. Its place on the card, or in the queue, is taken
+// meanwhile.
+func (s *Server) waitFor(p *protocol.Create) (time.Duration, *refusal) {
+	switch {
+	case p.WaitNs == 0:
+		return s.options.Wait, nil
+	case p.WaitNs > uint64(s.limits.Wait):
+		asked := time.Duration(min(p.WaitNs, math.MaxInt64))
+		return 0, s.limited(limitWait, "a job waits at most %s for its members, the daemon's limit; %s is longer", s.limits.Wait, asked)
+	}
+	return time.Duration(p.WaitNs), nil
 }
 
 // seatsOf counts the seats that a session holds.

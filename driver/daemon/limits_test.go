@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -50,11 +52,16 @@ func newServer(card *driver.Card, o daemon.Options) *daemon.Server {
 // serveOn is serve for any address. It returns the server, and a function that stops it.
 func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
 	t.Helper()
+	return serveCardOn(t, address, openModel(t), o)
+}
+
+func serveCardOn(t testing.TB, address string, card *driver.Card, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
+	t.Helper()
 	listener, err := daemon.Listen(testContext(t), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newServer(openModel(t), o)
+	s = newServer(card, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, 0) }()
@@ -208,6 +215,33 @@ func TestLimitOfQueue(t *testing.T) {
 		if refused := m.GetRefused(); (refused != nil) != (i == 3) || i == 3 && refused.Reason != protocol.Reason_LIMIT {
 			t.Errorf("job %d: got %v", i, m)
 		}
+	}
+}
+
+// TestLimitOfWait refuses jobs that wait too long for their members: they would keep a place on the card.
+func TestLimitOfWait(t *testing.T) {
+	path := socket(t)
+	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{Limits: daemon.Limits{Wait: 10 * time.Second}})
+	c := attach(t, path, &protocol.Hello{Version: 1})
+	for _, x := range []struct {
+		wait uint64
+		text string
+	}{
+		{uint64(10 * time.Second), ""},
+		{uint64(11 * time.Second), "a job waits at most 10s for its members, the daemon's limit; 11s is longer"},
+		{math.MaxUint64, "a job waits at most 10s for its members, the daemon's limit; 2562047h47m16.854775807s is longer"},
+	} {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{WaitNs: x.wait}}})
+		m := c.receive()
+		if r := m.GetRefused(); r.GetText() != x.text || r != nil && r.Reason != protocol.Reason_LIMIT {
+			t.Errorf("%d ns: got %v, want %q", x.wait, m, x.text)
+		}
+	}
+	if n := metric(t, s, `tributary_limited_total{limit="wait"}`); n != 2 {
+		t.Errorf("%g jobs were refused, want 2", n)
+	}
+	if most := daemon.DefaultLimits().Wait; most != time.Hour {
+		t.Errorf("the default is %s", most)
 	}
 }
 

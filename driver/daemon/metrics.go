@@ -121,7 +121,7 @@ func describeMetric(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	upDesc       = describeMetric("card_up", "1 if the card is open, 0 if it has gone for good.")
+	upDesc       = describeMetric("card_up", "1 if the card is open, 0 while it is away.")
 	payloadDesc  = describeMetric("payload_bytes_total", "Bytes of payload from sessions to the card (in) and of sums to sessions (out).", "direction")
 	droppedDesc  = describeMetric("frames_dropped_total", "Frames dropped, by kind.", "kind")
 	repeatedDesc = describeMetric("frames_repeated_total", "Data frames of a chunk that their seat has sent before.")
@@ -161,7 +161,7 @@ func (c *card) metrics() (all []prometheus.Metric) {
 		all = append(all, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(x), append([]string{c.name}, labels...)...))
 	}
 	up := 0
-	if c.driver.Err() == nil {
+	if c.driver.Err() == nil && !c.driver.Away() {
 		up = 1
 	}
 	gauge(upDesc, up)

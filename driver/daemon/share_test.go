@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -162,6 +164,58 @@ func TestCallsOfMembersDiffer(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// TestOperationsOfMembersDiffer: one member asks for a mean, the others for a sum. All of them learn both
+// calls, on cards of both kinds.
+func TestOperationsOfMembersDiffer(t *testing.T) {
+	for name, path := range map[string]string{
+		"frames": serve(t, daemon.Options{}), "arrays": serveArrays(t, "cpu:workers=4", daemon.Options{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := testContext(t)
+			j, err := open(t, path).Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			for _, m := range []*driver.Member{j.Member(0), joined(ctx, t, j, 1), joined(ctx, t, j, 2)} {
+				var opts []driver.ReduceOption
+				if m.Rank() == 1 {
+					opts = append(opts, driver.WithMean())
+				}
+				all.Go(func() {
+					var differ *driver.CallsDifferError
+					err := m.AllReduce(ctx, make([]float32, 100), opts...)
+					if !errors.As(err, &differ) || len(differ.Ranks) != 2 || !slices.Contains(differ.Ranks, 1) ||
+						!strings.Contains(differ.Text, "the sum of 100 elements of fp32") ||
+						!strings.Contains(differ.Text, "rank 1 asks for the mean of 100 elements of fp32") &&
+							!strings.Contains(differ.Text, "rank 1 for the mean of 100 elements of fp32") {
+						t.Errorf("rank %d got %v", m.Rank(), err)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+// TestMeanThroughDaemon: members that all ask for the mean get it.
+func TestMeanThroughDaemon(t *testing.T) {
+	ctx := testContext(t)
+	_, j := half(t, driver.JobConfig{})
+	m := joined(ctx, t, j, 1)
+	one, two := ramp(100, 1), ramp(100, 2)
+	p, err := m.StartAllReduce(ctx, two, driver.WithMean())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Member(0).AllReduce(ctx, one, driver.WithMean()), p.Wait(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "mean of rank 0", one, 1.5)
+	check(t, "mean of rank 1", two, 1.5)
+	finishAll(ctx, t, j, []*driver.Member{m})
 }
 
 // TestMemberLost: a process that dies ends the job for the others, which learn its rank.

@@ -30,6 +30,7 @@ type serveFlags struct {
 	metrics string
 	admin   bool
 	wait    time.Duration
+	limits  serveLimits
 	grace   time.Duration
 	timeout time.Duration
 	json    bool
@@ -52,6 +53,8 @@ At the first Ctrl-C or SIGTERM serve refuses new jobs and ends those that wait f
 members. Running ones have the time of -grace to finish. The second signal ends
 serve at once.
 
+A card that goes is opened again when it is back; jobs wait for it or end.
+
 serve prints a line when it is ready, and logs to standard error.`,
 		Example: `  tributary serve -card model:lanes=4
   tributary serve -card left=usb:1209:7b7b#A1 -card right=usb:1209:7b7b#A2
@@ -71,6 +74,7 @@ serve prints a line when it is ready, and logs to standard error.`,
 	flags.StringVar(&f.metrics, "metrics", "", "serve /metrics, /healthz and /readyz over HTTP at `HOST:PORT`")
 	flags.BoolVar(&f.admin, "admin", false, "let clients reset cards")
 	flags.DurationVar(&f.wait, "wait", time.Minute, "wait this `TIME` for the members of a job whose creator sets none")
+	f.limits.add(flags)
 	flags.DurationVar(&f.grace, "grace", 30*time.Second, "let running jobs finish for this `TIME` at the end")
 	flags.DurationVar(&f.timeout, "timeout", driver.DefaultTimeout, "give up when a card does not reply for this `TIME`")
 	flags.BoolVar(&f.json, "json", false, "print and log JSON")
@@ -126,10 +130,15 @@ func (f *serveFlags) check() error {
 		return usagef("-tls-cert: a Unix socket has no TLS; add -listen tcp:HOST:PORT")
 	case f.wait <= 0:
 		return usagef("-wait %s: it must be more than zero", f.wait)
+	case f.limits.wait < f.wait:
+		return usagef("-max-wait %s: it must not be less than -wait, %s", f.limits.wait, f.wait)
 	case f.grace < 0:
 		return usagef("-grace %s: it must not be negative", f.grace)
 	case f.timeout <= 0:
 		return usagef("-timeout %s: it must be more than zero", f.timeout)
+	}
+	if err := f.limits.check(); err != nil {
+		return err
 	}
 	if _, _, err := net.SplitHostPort(f.metrics); f.metrics != "" && err != nil {
 		return usagef("-metrics %s: it must be HOST:PORT", f.metrics)
@@ -167,7 +176,7 @@ func (f *serveFlags) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	defer metrics.close()
-	opened, err := f.openCards(ctx, cards)
+	opened, err := f.openCards(ctx, cards, options.Log)
 	if err != nil {
 		return err
 	}

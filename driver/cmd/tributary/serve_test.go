@@ -12,15 +12,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"tributary/driver"
+	"tributary/driver/daemon"
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/daemon/protocol/rpc"
 )
@@ -211,28 +216,139 @@ func TestServeSecondSignal(t *testing.T) {
 	require.True(t, s.ProcessState.Sys().(syscall.WaitStatus).Signaled(), s.errs.String())
 }
 
-// TestServeLosesItsCards ends with an error when the last card has gone: a service manager can start the
-// daemon again.
+// TestServeLosesItsCards ends with an error when another card answers in the place of the last one: a service
+// manager can start the daemon again.
 func TestServeLosesItsCards(t *testing.T) {
 	workFolder(t)
-	number, err := strconv.Atoi(strings.TrimPrefix(newCard(t, nil, straight), "test:"))
-	require.NoError(t, err)
 	var link net.Conn
-	lossy := newLink(func() net.Conn {
-		link = links[number]()
+	opens := []func() net.Conn{linkOf(t, newCard(t, nil, straight)), linkOf(t, newCardOf(t, 2, nil, straight))}
+	name := newLink(func() net.Conn {
+		link = opens[0]()
+		opens = opens[1:]
 		return link
 	})
 	reader, out := io.Pipe()
 	var errs bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(context.Background(), []string{"serve", "-card", lossy, "-listen", "unix:s"}, out, &errs)
+		ended <- run(context.Background(), []string{"serve", "-card", name, "-listen", "unix:s"}, out, &errs)
 	}()
-	_, err = bufio.NewReader(reader).ReadString('\n')
+	_, err := bufio.NewReader(reader).ReadString('\n')
 	require.NoError(t, err)
 	link.Close()
-	require.Equal(t, statusFailed, <-ended)
-	require.Regexp(t, `(?s)level=ERROR msg="card has gone" card=card0 .*tributary serve: card test:\d+ disconnected: .*; start it and open it again\n$`, errs.String())
+	require.Equal(t, statusNoCard, <-ended)
+	require.Regexp(t, `(?s)level=WARN msg="card is away" card=card0 .*level=ERROR msg="card has gone" card=card0 .*tributary serve: .*another card replies`, errs.String())
+}
+
+// linkOf returns the function that opens a card of newCard.
+func linkOf(t *testing.T, name string) func() net.Conn {
+	t.Helper()
+	number, err := strconv.Atoi(strings.TrimPrefix(name, "test:"))
+	require.NoError(t, err)
+	return links[number]
+}
+
+// TestServeSurvivesItsCard: a card goes while nobody uses it, and comes back. The daemon goes on, and its log
+// and metrics follow the card.
+func TestServeSurvivesItsCard(t *testing.T) {
+	workFolder(t)
+	open := linkOf(t, newCard(t, nil, straight))
+	var link net.Conn
+	returns := make(chan struct{}, 1)
+	returns <- struct{}{}
+	name := newLink(func() net.Conn {
+		<-returns
+		link = open()
+		return link
+	})
+	out, errs := newLines(), newLines()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"serve", "-card", name, "-listen", "unix:s", "-metrics", "127.0.0.1:0", "-json"}, out, errs)
+	}()
+	var ready struct{ Metrics string }
+	require.NoError(t, json.Unmarshal([]byte(<-out.lines), &ready))
+	up := func() string {
+		r, err := http.Get(ready.Metrics)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return regexp.MustCompile(`(?m)^tributary_card_up.*$`).FindString(string(text))
+	}
+	for range 2 {
+		require.Equal(t, `tributary_card_up{card="card0"} 1`, up())
+		link.Close()
+		require.Contains(t, errs.next(`"card is away"`), `"level":"WARN"`)
+		require.Equal(t, `tributary_card_up{card="card0"} 0`, up())
+		returns <- struct{}{}
+		require.Contains(t, errs.next(`"card is back"`), `"level":"INFO"`)
+	}
+	used := tributary(context.Background(), "bench", "-time", "50ms", "-card", "serve:unix:s")
+	require.Equal(t, statusDone, used.status, used.errs)
+	stop()
+	require.Equal(t, statusDone, <-ended)
+}
+
+// lines is a writer whose lines a test reads.
+type lines struct {
+	rest  []byte
+	lines chan string
+}
+
+func newLines() *lines { return &lines{lines: make(chan string, 1000)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		l.lines <- string(line)
+		l.rest = rest
+	}
+}
+
+// next returns the next line that contains a text.
+func (l *lines) next(text string) string {
+	for line := range l.lines {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
+}
+
+// TestServeHasItsLimits: the flags reach the daemon. Without them it has its defaults.
+func TestServeHasItsLimits(t *testing.T) {
+	for args, want := range map[string]daemon.Limits{
+		"": {Sessions: 256, Queue: 64, Connections: 100, Rate: 1 << 30, Wait: time.Hour},
+		"--max-sessions=2 --max-queue=3 --max-connections=4 --max-rate=5 --max-wait=2m": {
+			Sessions: 2, Queue: 3, Connections: 4, Rate: 5 << 20, Wait: 2 * time.Minute},
+	} {
+		f := serveFlags{wait: time.Minute, timeout: time.Second}
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		f.limits.add(flags)
+		require.NoError(t, flags.Parse(strings.Fields(args)))
+		require.NoError(t, f.check())
+		options, err := f.options(io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, want, options.Limits)
+	}
+}
+
+// TestServeRefusesBeyondItsLimits refuses the second session of a daemon with one.
+func TestServeRefusesBeyondItsLimits(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", "model:", "-listen", "unix:s", "-max-sessions", "1", "-max-connections", "1000000")
+	card, err := driver.Open(context.Background(), "serve:unix:s")
+	require.NoError(t, err)
+	defer card.Close()
+	second := tributary(context.Background(), "info", "-card", "serve:unix:s")
+	require.Equal(t, statusNoCard, second.status)
+	require.Contains(t, second.errs, "the daemon has 1 sessions, its limit; end one")
 }
 
 // TestServeHasItsGrace: a daemon may work on for -grace, where other commands are given up.

@@ -15,14 +15,51 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"tributary/driver"
 	"tributary/driver/daemon"
 	"tributary/driver/shell"
 )
 
+// serveLimits are the limits of what clients take, as flags.
+type serveLimits struct {
+	sessions, queue, connections, rate count
+	wait                               time.Duration
+}
+
+// rateUnit is the unit of -max-rate in bytes.
+const rateUnit = 1 << 20
+
+func (l *serveLimits) add(flags *pflag.FlagSet) {
+	most := daemon.DefaultLimits()
+	l.sessions, l.queue, l.connections, l.rate = count(most.Sessions), count(most.Queue), count(most.Connections), count(most.Rate/rateUnit)
+	flags.Var(&l.sessions, "max-sessions", "refuse sessions beyond this `NUMBER` at once")
+	flags.Var(&l.queue, "max-queue", "refuse jobs beyond this `NUMBER` that wait for room on a card")
+	flags.Var(&l.connections, "max-connections", "close connections beyond this `NUMBER` a second")
+	flags.Var(&l.rate, "max-rate", "read at most this many `MIB` a second from a session")
+	flags.DurationVar(&l.wait, "max-wait", most.Wait, "refuse jobs whose creator waits longer than this `TIME` for members")
+}
+
+// mostOfLimit bounds the numbers, because the daemon multiplies them.
+const mostOfLimit = 1_000_000
+
+func (l *serveLimits) check() error {
+	for name, n := range map[string]count{"sessions": l.sessions, "queue": l.queue, "connections": l.connections, "rate": l.rate} {
+		if n > mostOfLimit {
+			return usagef("-max-%s %d: it must not be more than %d", name, n, mostOfLimit)
+		}
+	}
+	return nil
+}
+
+func (l *serveLimits) limits() daemon.Limits {
+	return daemon.Limits{Sessions: int(l.sessions), Queue: int(l.queue), Connections: int(l.connections), Rate: int(l.rate) * rateUnit, Wait: l.wait}
+}
+
 // options returns the daemon's options for the flags.
 func (f *serveFlags) options(errs io.Writer) (daemon.Options, error) {
-	o := daemon.Options{Admin: f.admin, Wait: f.wait, Log: slog.New(slog.NewTextHandler(errs, nil))}
+	o := daemon.Options{Admin: f.admin, Wait: f.wait, Limits: f.limits.limits(), Log: slog.New(slog.NewTextHandler(errs, nil))}
 	if f.json {
 		o.Log = slog.New(slog.NewJSONHandler(errs, nil))
 	}
@@ -62,10 +99,17 @@ func (f *serveFlags) open(ctx context.Context, o daemon.Options) (net.Listener, 
 }
 
 // openCards opens cards by their names for clients: all or none.
-func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard) (map[string]*driver.Card, error) {
+// A card that goes is opened again.
+func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard, log *slog.Logger) (map[string]*driver.Card, error) {
 	opened := map[string]*driver.Card{}
 	for _, c := range cards {
-		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout))
+		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout), driver.WithReopen(func(away *driver.DiedError) {
+			if away != nil {
+				log.Warn("card is away", "card", c.Name, "why", away.Reason())
+			} else {
+				log.Info("card is back", "card", c.Name)
+			}
+		}))
 		if err != nil {
 			return nil, errors.Join(err, closeAll(opened))
 		}

@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+COMMAND = ROOT / "bin/tributary"
 WHEELS = sorted((ROOT / "build/python").glob("tributary-*.whl"))
 
 _unpacked = tempfile.TemporaryDirectory()
@@ -21,21 +22,22 @@ os.environ["PYTHONPATH"] = _unpacked.name  # of the programs that tests start
 
 @pytest.fixture
 def serve():
-    """Starts a daemon with a card of a name, and returns the card's name for clients."""
+    """Starts `tributary serve` with a card, and returns the card's name for clients."""
     daemons = []
 
     def start(card: str) -> str:
         folder = tempfile.TemporaryDirectory()
         path = os.path.join(folder.name, "s")
         daemon = subprocess.Popen(
-            [ROOT / "build/capi/serve", card, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [COMMAND, "serve", "-card", card, "-listen", "unix:" + path, "-grace", "0s"], stdout=subprocess.PIPE, text=True
         )
         daemons.append((daemon, folder))
-        assert daemon.stdout.readline() == b"ready\n"
+        assert daemon.stdout.readline().startswith("serving at unix:")
         return "serve:unix:" + path
 
     yield start
     for daemon, folder in daemons:
+        daemon.terminate()
         daemon.communicate(timeout=60)
         assert daemon.returncode == 0
         folder.cleanup()
@@ -49,3 +51,8 @@ def wheel() -> pathlib.Path:
 @pytest.fixture
 def root() -> pathlib.Path:
     return ROOT
+
+
+@pytest.fixture
+def command() -> pathlib.Path:
+    return COMMAND

@@ -6,16 +6,20 @@ import numpy as np
 import tributary
 
 
-def total(ticket: str, path: str, answers) -> None:
-    """A member sums the arrays of its rank, the second half first queued behind the first."""
+def total(ticket: str, paths: list[str], answers) -> None:
+    """A member sums the array of its rank."""
     try:
         with tributary.join(ticket, workers=4, timeout=60) as member:
-            array = np.load(path.format(member.rank))
-            first, second = np.split(array, [10000])
-            pending = member.start(first), member.start(second, out=np.empty_like(second))
-            answers.put((member.rank, np.concatenate([p.wait() for p in pending])))
+            answers.put((member.rank, in_two_calls(member, paths)))
     except BaseException as error:
         answers.put((-1, repr(error)))
+
+
+def in_two_calls(member: tributary.Member, paths: list[str]) -> np.ndarray:
+    """Sums the array of the member's rank. The second part is queued behind the first."""
+    first, second = np.split(np.load(paths[member.rank]), [10000])
+    pending = member.start(first), member.start(second, out=np.empty_like(second))
+    return np.concatenate([p.wait() for p in pending])
 
 
 def small(ticket: str | None, answers) -> None:
@@ -38,9 +42,9 @@ def die(ticket: str) -> None:
     os._exit(1)
 
 
-def shorter(ticket: str, answers) -> None:
-    """A member whose array is shorter than the others'."""
+def differing(ticket: str, elements: int, op: str, answers) -> None:
+    """A member whose call is not that of the others."""
     try:
-        tributary.join(ticket, timeout=60).all_reduce(np.ones(9, np.float32))
+        tributary.join(ticket, timeout=60).all_reduce(np.ones(elements, np.float32), op=op)
     except tributary.TributaryError as error:
         answers.put((type(error).__name__, error.ranks))

@@ -11,24 +11,26 @@ import pytest
 import tributary
 
 
-def test_four_processes(serve, root):
-    """The bits are those of one process."""
-    path = str(root / "verify/reference/gradients/w{}.npy")
-    with tributary.open("model:", workers=4) as card, card.job() as job:
-        expected = job.reduce([np.load(path.format(rank)).ravel() for rank in range(4)])
+# The last one is a virtual card, simulated from its Verilog. `make usb-card` builds it.
+CARDS = ["model:workers=4", "cpu:workers=4", "sim:{root}/build/usb/card"]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=["model", "cpu", "sim"])
+def test_four_processes(serve, command, root, card, tmp_path):
+    """Four processes sum the gradients of `make demo`. The bits are those of `tributary reduce`."""
+    card = card.format(root=root)
+    gradients = [str(root / f"verify/reference/gradients/w{rank}.npy") for rank in range(4)]
+    subprocess.run([command, "reduce", "-card", card, "-o", tmp_path / "sum.npy", *gradients], check=True, timeout=120)
+    expected = np.load(tmp_path / "sum.npy")
     spawn = multiprocessing.get_context("spawn")
     answers = spawn.Queue()
-    with tributary.open(serve("model:workers=4"), timeout=60) as card, card.job(workers=4, here=[0]) as job:
-        others = [spawn.Process(target=members.total, args=(job.ticket, path, answers)) for _ in range(3)]
+    with tributary.open(serve(card), timeout=60) as shared, shared.job(workers=4, here=[0]) as job:
+        others = [spawn.Process(target=members.total, args=(job.ticket, gradients, answers)) for _ in range(3)]
         for other in others:
             other.start()
-        array = np.load(path.format(0))
-        first, second = np.split(array.ravel(), [10000])
-        member = job.member(0)
-        pending = member.start(first), member.start(second)
-        got = {0: np.concatenate([p.wait() for p in pending])}
+        got = {0: members.in_two_calls(job.member(0), gradients)}
         for _ in others:
-            rank, sums = answers.get(timeout=60)
+            rank, sums = answers.get(timeout=120)
             assert rank > 0, sums
             got[rank] = sums
     for other in others:
@@ -115,17 +117,20 @@ def test_failing_block(serve):
             pending.wait(60)
 
 
-def test_calls_differ(serve):
+@pytest.mark.parametrize("card", ["model:workers=2", "cpu:workers=2"])
+@pytest.mark.parametrize("elements, op", [(9, "sum"), (10, "mean")])
+def test_calls_differ(serve, card, elements, op):
     spawn = multiprocessing.get_context("spawn")
     answers = spawn.Queue()
-    with tributary.open(serve("model:workers=2"), timeout=60) as card:
-        job = card.job(workers=2, here=[0])
-        other = spawn.Process(target=members.shorter, args=(job.ticket, answers))
+    with tributary.open(serve(card), timeout=60) as shared:
+        job = shared.job(workers=2, here=[0])
+        other = spawn.Process(target=members.differing, args=(job.ticket, elements, op, answers))
         other.start()
-        with pytest.raises(tributary.CallsDifferError) as caught:
+        with pytest.raises(tributary.CallsDifferError, match=f"the {op} of {elements} elements of fp32") as caught:
             job.member(0).all_reduce(np.ones(10, np.float32))
-        assert caught.value.ranks == (0, 1)
-        assert answers.get(timeout=60) == ("CallsDifferError", (0, 1))
+        assert sorted(caught.value.ranks) == [0, 1] and "the sum of 10 elements of fp32" in str(caught.value)
+        name, ranks = answers.get(timeout=60)
+        assert name == "CallsDifferError" and sorted(ranks) == [0, 1]
         other.join(60)
 
 

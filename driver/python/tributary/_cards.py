@@ -282,7 +282,7 @@ class Card(_Closing):
         workers: members; default: all ports of the card.
         here: ranks of the members in this process, on a shared card; default: all. Other processes join
         with Job.ticket.
-        wait: how long members elsewhere may take to join; default: the daemon's.
+        wait: how long members elsewhere may take to join; default: the daemon's, which limits it.
         carry_on: how long the job waits for a card that is gone; default: it fails at once. deadline,
         deadline_cycles: longest time between the first and the last contribution to a chunk; default: no
         limit.
