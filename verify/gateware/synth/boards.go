@@ -135,6 +135,9 @@ func decides(name string) bool {
 		slices.Contains([]string{"board/usb_device.py", "board/output_registers.py", "board/requirements.txt", "board/Makefile"}, name)
 }
 
+// inCard reports whether a cell belongs to the card, and not to its link.
+func inCard(cell string) bool { return strings.HasPrefix(cell, "u_card.") }
+
 // readReport reads a board's clocks and cells from nextpnr's report.
 func readReport(text []byte, row *boards.Row) error {
 	var report struct {
@@ -149,9 +152,9 @@ func readReport(text []byte, row *boards.Row) error {
 			From string `json:"from"`
 			To   string `json:"to"`
 			Path []struct {
-				From struct {
+				From, To struct {
 					Cell string `json:"cell"`
-				} `json:"from"`
+				}
 			} `json:"path"`
 		} `json:"critical_paths"`
 	}
@@ -159,10 +162,10 @@ func readReport(text []byte, row *boards.Row) error {
 		return err
 	}
 	// The report may use any name of a net. The card's clock is the one whose longest path starts
-	// in the card.
+	// or ends in the card.
 	cards := map[string]bool{}
 	for _, p := range report.Paths {
-		if p.From == p.To && len(p.Path) > 0 && strings.HasPrefix(p.Path[0].From.Cell, "u_card.") {
+		if n := len(p.Path); p.From == p.To && n > 0 && (inCard(p.Path[0].From.Cell) || inCard(p.Path[n-1].To.Cell)) {
 			cards[strings.TrimPrefix(p.From, "posedge ")] = true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,21 +18,27 @@ func TestReadReport(t *testing.T) {
 	const paths = `"critical_paths": [{"from": "posedge link", "to": "posedge link", "path": [{"from": {"cell": "u_usb.x"}}, {"from": {"cell": "u_card.x"}}]},
 		{"from": "posedge link", "to": "posedge x", "path": [{"from": {"cell": "u_card.x"}}]},
 		{"from": "posedge x", "to": "posedge x", "path": [{"from": {"cell": "u_card.u_core.x"}}, {"from": {"cell": "u_usb.x"}}]}]`
-	report := func(clocks string) []byte { return []byte(`{"fmax": ` + clocks + `, ` + paths + `, ` + cells + `}`) }
+	into := strings.Replace(paths, "u_card.u_core.x", "u_cross.x", 1) // the card's path ends there
+	into = strings.Replace(into, `{"from": {"cell": "u_usb.x"}}]}]`, `{"from": {"cell": "u_usb.x"}, "to": {"cell": "u_card.x"}}]}]`, 1)
+	report := func(paths, clocks string) []byte {
+		return []byte(`{"fmax": ` + clocks + `, ` + paths + `, ` + cells + `}`)
+	}
 	for _, clocks := range []string{
 		`{"link": {"achieved": 65.24, "constraint": 60.0024}, "x": {"achieved": 41, "constraint": 40}}`,
 		`{"x": {"achieved": 41, "constraint": 60.0024}, "link": {"achieved": 65.24, "constraint": 60.0024}}`,
 	} {
-		row := boards.Row{Board: "ecpix5", ClockMHz: 40}
-		require.NoError(t, readReport(report(clocks), &row), clocks)
-		assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, clocks)
+		for _, paths := range []string{paths, into} {
+			row := boards.Row{Board: "ecpix5", ClockMHz: 40}
+			require.NoError(t, readReport(report(paths, clocks), &row), clocks)
+			assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, clocks)
+		}
 	}
 	for _, clocks := range []string{
 		`{}`, `{"x": {"achieved": 41, "constraint": 40}}`,
 		`{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`,
 		`{"a": {"achieved": 41, "constraint": 40}, "link": {"achieved": 41, "constraint": 12}, "x": {"achieved": 41, "constraint": 12}}`,
 	} {
-		require.Error(t, readReport(report(clocks), &boards.Row{Board: "ecpix5", ClockMHz: 40}), clocks)
+		require.Error(t, readReport(report(paths, clocks), &boards.Row{Board: "ecpix5", ClockMHz: 40}), clocks)
 	}
 }
 

@@ -22,7 +22,7 @@ WORKERS = 4
 CORE = "TOP.agg_top.u_core."
 LABELS, CYCLE, ROW, HEIGHT = 150, 29, 30, 18  # pixels; the HEIGHT is of a signal
 SEAM = 26  # pixels between the two parts of the picture
-BEFORE, SHOWN, AFTER = 5, 9, 9  # cycles: before the last beat, after it, and at the first sum
+BEFORE, SHOWN, AFTER = 2, 19, 9  # cycles: before the last beat, after it, and at the first sum
 
 STYLE = """
 text { font-family: sans-serif; font-size: 12px; fill: #16324f; }
