@@ -59,7 +59,7 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if c.server.stopping() {
 		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
 	}
-	if !c.hasRoom() {
+	if !c.hasRoom() || len(c.queue) > 0 {
 		if !p.Queue {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
@@ -80,9 +80,22 @@ func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue) < c.driver.Info(
 func (c *card) admit() {
 	for len(c.queue) > 0 && c.hasRoom() {
 		j := c.queue[0]
-		c.queue = slices.Delete(c.queue, 0, 1)
+		j.leaveQueue()
 		j.report()
 		j.startIfComplete()
+	}
+}
+
+// leaveQueue takes a job out of the queue, if it is there, and reports the places of those after it.
+func (j *job) leaveQueue() {
+	c := j.card
+	i := slices.Index(c.queue, j)
+	if i < 0 {
+		return
+	}
+	c.queue = slices.Delete(c.queue, i, i+1)
+	for _, later := range c.queue[i:] {
+		later.report()
 	}
 }
 

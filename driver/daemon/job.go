@@ -200,7 +200,7 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 	j.state = over
 	j.wait.Stop()
-	j.card.queue = slices.DeleteFunc(j.card.queue, func(other *job) bool { return other == j })
+	j.leaveQueue()
 	j.noteEnded(ended)
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
@@ -267,8 +267,12 @@ func (j *job) forsaken() bool {
 
 // report tells the members of a job that has not started what it waits for.
 func (j *job) report() {
-	m := &protocol.Waiting{Nonce: j.nonce, Missing: j.missing(), Place: uint32(slices.Index(j.card.queue, j) + 1)}
-	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: m}})
+	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: j.waiting()}})
+}
+
+// waiting is what a job that has not started waits for.
+func (j *job) waiting() *protocol.Waiting {
+	return &protocol.Waiting{Nonce: j.nonce, Missing: j.missing(), Place: uint32(slices.Index(j.card.queue, j) + 1)}
 }
 
 // Receive sends a frame from the card to the sessions that it is for.

@@ -50,11 +50,30 @@ func newServer(card *driver.Card, o daemon.Options) *daemon.Server {
 // serveOn is serve for any address. It returns the server, and a function that stops it.
 func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
 	t.Helper()
+	s = newServer(openModel(t), o)
+	at, stop = listen(t, s, address)
+	return s, at, stop
+}
+
+// serveModel runs a daemon with a model card of these parameters, and returns the path of its socket.
+func serveModel(t testing.TB, parameters string, o daemon.Options) (*daemon.Server, string) {
+	t.Helper()
+	card, err := driver.Open(testContext(t), "model:"+parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, path := newServer(card, o), socket(t)
+	listen(t, s, "unix:"+path)
+	return s, path
+}
+
+// listen runs a server, and returns where, and a function that stops it.
+func listen(t testing.TB, s *daemon.Server, address string) (at net.Addr, stop func()) {
+	t.Helper()
 	listener, err := daemon.Listen(testContext(t), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newServer(openModel(t), o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, 0) }()
@@ -65,7 +84,7 @@ func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, 
 		}
 	})
 	t.Cleanup(stop)
-	return s, listener.Addr(), stop
+	return listener.Addr(), stop
 }
 
 func serveTCP(t testing.TB, o daemon.Options) string {

@@ -152,9 +152,9 @@ func (s *session) join(p *protocol.Join) {
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
-	rank := uint32(seat.rank)
-	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: &protocol.Waiting{
-		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request, Parameters: j.parameters.Parameters()}}})
+	w, rank := j.waiting(), uint32(seat.rank)
+	w.Rank, w.Request, w.Parameters = &rank, p.Request, j.parameters.Parameters()
+	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: w}})
 	if seat.returns {
 		j.readmit()
 	}
