@@ -59,7 +59,7 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if c.server.stopping() {
 		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
 	}
-	if !c.hasRoom() || len(c.queue) > 0 {
+	if !c.hasRoomForNew() {
 		if !p.Queue {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
@@ -75,6 +75,9 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 
 // hasRoom reports whether the card has a number for one more job.
 func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue) < c.driver.Info().Jobs }
+
+// hasRoomForNew reports whether a new job gets room: others do not wait for it.
+func (c *card) hasRoomForNew() bool { return c.hasRoom() && len(c.queue) == 0 }
 
 // admit gives free room to the jobs that wait for it.
 func (c *card) admit() {
@@ -133,7 +136,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	case j == nil:
 		return nil, nil, refuse(protocol.Reason_NO_JOB, "the daemon has no job %016x on this card; it has ended, or the ticket is of another daemon", p.Nonce)
 	case c.seatsOf(s) >= c.server.limits.Seats:
-		return nil, nil, c.server.limited(limitSeats, "the session has %d seats, the daemon's limit", c.server.limits.Seats)
+		return nil, nil, c.seatsLimited()
 	case j.again:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
 	case j.state != gathering && (!j.parameters.Partial || j.arrays != nil):

@@ -262,7 +262,7 @@ func (j *job) leave(s *seat, lost bool) {
 // forsaken reports whether nobody is there any more who has made the job or joined it: nobody else knows
 // of it.
 func (j *job) forsaken() bool {
-	return j.state == gathering && !j.again && j.creator == nil && len(j.sessions(everyone)) == 0
+	return j.state == gathering && j.creator == nil && len(j.sessions(everyone)) == 0
 }
 
 // report tells the members of a job that has not started what it waits for.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -213,8 +214,13 @@ func TestLimitOfSeats(t *testing.T) {
 	nonce := c.create(&protocol.Parameters{Workers: pointer(uint32(4))})
 	c.join(nonce, 0, nil)
 	c.join(nonce, 1, nil)
-	if r := c.join(nonce, 2, nil).GetRefused(); r.GetReason() != protocol.Reason_LIMIT || r.Text != "the session has 2 seats, the daemon's limit" {
+	const limit = "the session has 2 seats, the daemon's limit"
+	if r := c.join(nonce, 2, nil).GetRefused(); r.GetReason() != protocol.Reason_LIMIT || r.Text != limit {
 		t.Errorf("got %v", r)
+	}
+	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{Join: &protocol.Join{Nonce: 1, Rank: pointer(uint32(0))}}}})
+	if e := c.receive().GetEnded(); e.GetText() != limit {
+		t.Errorf("got %v", e)
 	}
 }
 
@@ -352,10 +358,10 @@ func TestNeverReads(t *testing.T) {
 	}
 }
 
-// TestImpossibleReport ends the session of a member whose report spans a thousand million chunks. The
-// daemon once stepped through them all, and the card's other jobs waited.
+// TestImpossibleReport ends the session of a member whose report spans a thousand million chunks, or has
+// a million. The daemon once stepped through them all, and the card's other jobs waited.
 func TestImpossibleReport(t *testing.T) {
-	for _, r := range []*protocol.Report{{Low: 1 << 30}, {Low: 1 << 31}, {Held: []uint32{1 << 30}}, {Held: []uint32{0}}} {
+	for _, r := range []*protocol.Report{{Low: 1 << 30}, {Low: 1 << 31}, {Held: []uint32{1 << 30}}, {Held: []uint32{0}}, {Held: slices.Repeat([]uint32{1}, 1_000_000)}} {
 		card := newFragile(t)
 		open, err := driver.Open(testContext(t), card.name)
 		if err != nil {
