@@ -18,7 +18,7 @@ import (
 func TestCrowd(t *testing.T) {
 	const jobs, workers, numbers, calls, elements = 16, 4, 4, 20, 100
 	ctx := testContext(t)
-	s, path := serveModel(t, "lanes=4,workers=4,chunk=16,window=8,jobs=4", daemon.Options{})
+	s, path := serveNamed(t, "model:lanes=4,workers=4,chunk=16,window=8,jobs=4", daemon.Options{})
 	sessions := openAll(t, path, jobs*workers)
 	awaitMetric(t, s, `tributary_sessions{card="card"}`, jobs*workers)
 
@@ -57,11 +57,9 @@ func TestCrowd(t *testing.T) {
 		if j == nil {
 			continue
 		}
+		m := newTeam(t, j, sessions[i*workers:][:workers], i)
 		all.Go(func() {
-			m, err := newTeam(ctx, j, sessions[i*workers:][:workers], i)
-			if err == nil {
-				err = j.AwaitMembers(ctx)
-			}
+			err := j.AwaitMembers(ctx)
 			for n := 1; err == nil && (n <= calls || served.Load() < numbers); n++ {
 				if err = m.sum(ctx, elements); n == calls {
 					served.Add(1)

@@ -56,10 +56,10 @@ func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, 
 	return s, at, stop
 }
 
-// serveModel runs a daemon with a model card of these parameters, and returns the path of its socket.
-func serveModel(t testing.TB, parameters string, o daemon.Options) (*daemon.Server, string) {
+// serveNamed runs a daemon with the card of a name, and returns the path of its socket.
+func serveNamed(t testing.TB, name string, o daemon.Options) (*daemon.Server, string) {
 	t.Helper()
-	card, err := driver.Open(testContext(t), "model:"+parameters)
+	card, err := driver.Open(testContext(t), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +248,8 @@ func TestLimitOfCalls(t *testing.T) {
 	}
 }
 
-// TestFlood opens ten thousand connections of all bad kinds beside a job: its sums are right, and the
-// daemon takes new sessions afterwards.
+// TestFlood opens ten thousand connections of all bad kinds beside a job: its sums are right, it
+// finishes, and the daemon takes new sessions afterwards.
 func TestFlood(t *testing.T) {
 	path := socket(t)
 	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{})
@@ -292,6 +292,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	sum(t, one, two, b, vid)
+	finishBoth(one, two, b, vid+1)
 	if n := metric(t, s, `tributary_sessions{card="card"}`); n != 2 {
 		t.Errorf("%g sessions, want 2", n)
 	}
@@ -613,14 +614,7 @@ func TestStopEndsGathering(t *testing.T) {
 	}
 	announce(one, two, b, 1) // the running job goes on
 	sum(t, one, two, b, 0)
-	for rank, c := range []*client{one, two} {
-		c.write(finish(b, uint8(rank), 1))
-	}
-	for _, c := range []*client{one, two} {
-		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
-			t.Errorf("got %v", e)
-		}
-	}
+	finishBoth(one, two, b, 1)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -300,6 +300,7 @@ func (s *session) read(conn io.Reader) error {
 	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
 	b := &batch{session: s}
+	var skipped frame.Stats
 	for {
 		_, err := scan.Fill(conn)
 		for scan.Next(&f) {
@@ -308,6 +309,7 @@ func (s *session) read(conn io.Reader) error {
 			}
 		}
 		b.send()
+		skipped = s.card.noteSkipped(skipped, scan.Stats())
 		if err != nil {
 			return err
 		}

@@ -22,23 +22,26 @@ type team struct {
 	oracle   *oracle.Oracle
 }
 
-// newTeam takes the free seats of a job: a session takes the rank of its index, nil leaves it to others.
-// The sums differ by seed.
-func newTeam(ctx context.Context, j *driver.Job, sessions []*driver.Card, seed int) (*team, error) {
+// newTeam takes the seats of a job: a session takes the rank of its index, nil leaves it to others.
+// Operands differ by seed.
+func newTeam(t testing.TB, j *driver.Job, sessions []*driver.Card, seed int) *team {
+	t.Helper()
 	info := j.Card().Info()
 	m := &team{operands: operands.New(info.Format, info.Result, uint64(seed)),
 		oracle: oracle.New(info.Sum, info.Format, info.Result, info.Saturate)}
+	m.members = make([]*driver.Member, len(sessions))
 	for rank, session := range sessions {
-		member := j.Member(rank)
-		if session != j.Card() && session != nil {
-			var err error
-			if member, err = session.Join(ctx, j.Ticket(), rank); err != nil {
-				return nil, err
-			}
+		var err error
+		if session == j.Card() {
+			m.members[rank] = j.Member(rank)
+		} else if session != nil {
+			m.members[rank], err = session.Join(testContext(t), j.Ticket(), rank)
 		}
-		m.members = append(m.members, member)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	return m, nil
+	return m
 }
 
 // teamCall is a call of all members of a team.
