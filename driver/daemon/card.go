@@ -26,6 +26,7 @@ type card struct {
 	counts   counts
 	jobs     map[uint64]*job // by nonce
 	queue    []*job          // that wait for room on the card
+	dropping int             // jobs that are over, and keep their room until the card has dropped them
 }
 
 // refusal is the answer to a request that the daemon refuses.
@@ -59,7 +60,7 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if c.server.stopping() {
 		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
 	}
-	if !c.hasRoomForNew() {
+	if !c.hasRoom() {
 		if !p.Queue {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
@@ -73,11 +74,8 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	return j, nil
 }
 
-// hasRoom reports whether the card has a number for one more job.
-func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue) < c.driver.Info().Jobs }
-
-// hasRoomForNew reports whether a new job gets room: others do not wait for it.
-func (c *card) hasRoomForNew() bool { return c.hasRoom() && len(c.queue) == 0 }
+// hasRoom reports whether the card has a number for one more job. It has none while jobs wait for room.
+func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue)+c.dropping < c.driver.Info().Jobs }
 
 // admit gives free room to the jobs that wait for it.
 func (c *card) admit() {
@@ -105,7 +103,7 @@ func (j *job) leaveQueue() {
 // startIfComplete starts a job whose seats are all taken, if the card has room for it.
 func (j *job) startIfComplete() {
 	if j.state == gathering && len(j.missing()) == 0 && !slices.Contains(j.card.queue, j) {
-		j.state = starting
+		j.state, j.settingUp = starting, true
 		j.wait.Stop()
 		go j.start(j.card.server.running)
 	}

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,5 +117,57 @@ func TestQueueComesFirst(t *testing.T) {
 	}
 	if n := metric(t, s, `tributary_jobs{card="card",state="queued"}`); n != 1 {
 		t.Errorf("%g jobs wait, want 1", n)
+	}
+}
+
+// TestRoomIsThere: a job that waited for room starts however many jobs end at once, also while the card
+// sets them up. The daemon once gave the room of all of them when the card had dropped the first: jobs
+// ended because they found no slots.
+func TestRoomIsThere(t *testing.T) {
+	_, path := metricServer(t)
+	c := attach(t, path, &protocol.Hello{Version: 1})
+	var running []uint64
+	receive := func() *protocol.ToClient {
+		m := c.receive()
+		if b := m.GetBegin(); b != nil {
+			running = append(running, b.Nonce)
+		}
+		if e := m.GetEnded(); e != nil {
+			running = slices.DeleteFunc(running, func(nonce uint64) bool { return nonce == e.Nonce })
+			if e.Cause != protocol.Cause_ABORTED {
+				t.Fatalf("got %v", e)
+			}
+		}
+		return m
+	}
+	create := func() uint64 {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{
+			Queue: true, Parameters: &protocol.Parameters{Workers: pointer(uint32(1))}}}})
+		m := receive()
+		for m.GetCreated() == nil {
+			m = receive()
+		}
+		nonce := m.GetCreated().Nonce
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Join{Join: &protocol.Join{Nonce: nonce}}})
+		return nonce
+	}
+	abort := func(nonce uint64) {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: nonce}}})
+	}
+	for range 100 {
+		abort(create())
+	}
+	create()
+	create()
+	for range 500 { // two run, and two wait
+		create()
+		create()
+		for len(running) < 2 {
+			receive()
+		}
+		for range 2 {
+			abort(running[0])
+			running = running[1:]
+		}
 	}
 }

@@ -34,6 +34,7 @@ type job struct {
 	creator    *session         // nil: its session has ended
 
 	state     state
+	settingUp bool          // start is under way
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
 	relay     *driver.Relay // on a card that takes frames, once it is set up
 	arrays    *arrays       // on a card that takes arrays, likewise
@@ -133,24 +134,26 @@ func (j *job) start(ctx context.Context) {
 		return
 	}
 	cfg := driver.RelayConfig{JobConfig: j.parameters}
+	var relay *driver.Relay
+	var err error
 	if j.again {
-		var err error
-		if cfg.FirstVID, cfg.Seen, err = j.meet(ctx); err != nil {
-			return
-		}
+		cfg.FirstVID, cfg.Seen, err = j.meet(ctx)
 	}
-	relay, err := c.driver.ConfigureRelay(ctx, cfg, j)
+	if err == nil {
+		relay, err = c.driver.ConfigureRelay(ctx, cfg, j)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	j.settingUp, j.relay = false, relay
 	switch {
+	case j.state == over: // a member left meanwhile
+		go j.drop(false)
+		return
 	case err != nil:
 		j.end(notSetUp(err))
 		return
-	case j.state == over: // a member left meanwhile
-		go relay.Job().Abort(context.WithoutCancel(ctx))
-		return
 	}
-	j.relay, j.first = relay, cfg.FirstVID
+	j.first = cfg.FirstVID
 	j.number, j.epoch = uint8(relay.Job().Number()), relay.Job().Epoch()
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
@@ -208,29 +211,35 @@ func (j *job) end(ended *protocol.Ended) {
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	if j.relay == nil && j.arrays == nil {
+	switch {
+	case j.relay != nil || j.arrays != nil:
+		j.card.dropping++
+		go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
+	case j.settingUp:
+		j.card.dropping++ // start drops it
+	default:
 		j.card.admit()
-		return
 	}
-	go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
 }
 
 // dropTimeout bounds how long the daemon waits for the card to drop a job.
 const dropTimeout = 2 * time.Second
 
-// drop ends the job on the card, and gives its room to one that waits.
+// drop ends the job on the card, if it was set up, and gives its room to one that waits.
 func (j *job) drop(finished bool) {
-	if j.arrays != nil {
-		j.arrays.close(j.finished)
-	} else if finished {
+	switch {
+	case j.arrays != nil:
+		j.arrays.close(j.finished == j.allRanks())
+	case j.relay != nil && finished:
 		j.relay.Finish()
-	} else {
+	case j.relay != nil:
 		ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 		defer cancel()
 		_ = j.relay.Job().Abort(ctx) // the next set-up drops what the card still has
 	}
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
+	j.card.dropping--
 	j.card.admit()
 }
 

@@ -26,7 +26,7 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		case err != nil:
 			refuse(protocol.Cause_CARD_LOST, "the daemon's card cannot continue the job: %s", err)
 			return
-		case c.server.stopping() || !c.hasRoomForNew():
+		case c.server.stopping() || !c.hasRoom():
 			refuse(protocol.Cause_CARD_LOST, "the daemon has no room for the job any more")
 			return
 		}
