@@ -21,7 +21,7 @@ type Limits struct {
 	Connections int // a second, after a burst of two for each session; default 100
 	Queue       int // jobs that wait for room on a card; default 64
 	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
-	Calls       int // that a seat of a job announces before others do; default 65,536
+	Calls       int // that a seat of a job announces before others do, or before their blocks; default 65,536
 }
 
 // The names of limits, as refusals are counted.

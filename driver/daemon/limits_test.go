@@ -248,6 +248,21 @@ func TestLimitOfCalls(t *testing.T) {
 	}
 }
 
+// TestLimitOfArrayCalls ends the session of a member that announces calls without their blocks, on a card
+// that takes arrays. The daemon once kept them without limit.
+func TestLimitOfArrayCalls(t *testing.T) {
+	s, path := serveNamed(t, "cpu:workers=2", daemon.Options{Limits: daemon.Limits{Calls: 3}})
+	c := attach(t, path, &protocol.Hello{Version: 1})
+	b := c.alone()
+	for i := range uint64(4) {
+		c.call(&protocol.Call{Nonce: b.Nonce, Elements: 1, Format: uint32(wire.FP32), Sequence: i, FirstVid: uint32(i)})
+	}
+	c.ended()
+	if n := metric(t, s, `tributary_limited_total{limit="calls"}`); n != 1 {
+		t.Errorf("%g calls were refused, want 1", n)
+	}
+}
+
 // TestFlood opens ten thousand connections of all bad kinds beside a job: its sums are right, it
 // finishes, and the daemon takes new sessions afterwards.
 func TestFlood(t *testing.T) {
