@@ -135,7 +135,10 @@ func (e *FullError) text(card string) string {
 	}
 	has := strings.Join(taken, ", ")
 	if e.Err == nil {
-		return fmt.Sprintf("%s holds %d jobs at once, and all are in use: %s; close or abort a job, or use a card generated with more -jobs", card, e.Numbers, has)
+		if has != "" { // else no job that has room is set up yet
+			has = ": " + has
+		}
+		return fmt.Sprintf("%s holds %d jobs at once, and all are in use%s; close or abort a job, or use a card generated with more -jobs", card, e.Numbers, has)
 	}
 	do := "close or abort a job"
 	if window := e.Fits(); window > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"sync"
 	"time"
 
@@ -55,15 +54,18 @@ func (j *job) startArrays(ctx context.Context) {
 	direct, err := c.driver.Configure(ctx, cfg)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	j.settingUp = false
+	if err == nil {
+		j.arrays = &arrays{job: direct}
+	}
 	switch {
+	case j.state == over: // a member left meanwhile
+		go j.drop(false)
+		return
 	case err != nil:
 		j.end(notSetUp(err))
 		return
-	case j.state == over: // a member left meanwhile
-		go direct.Abort(context.WithoutCancel(ctx))
-		return
 	}
-	j.arrays = &arrays{job: direct}
 	j.number, j.epoch = uint8(direct.Number()), direct.Epoch()
 	for rank := range j.seats {
 		s := &arraySeat{member: direct.Member(rank), blocks: make(chan block, blocksAhead), next: j.parameters.FirstVID}
@@ -254,14 +256,14 @@ func missing(nonce uint64, vid uint32, mask uint64, overdue bool) *protocol.ToCl
 	return &protocol.ToClient{Message: &protocol.ToClient_Missing{Missing: &protocol.Missing{Nonce: nonce, Vid: vid, Mask: mask, Overdue: overdue}}}
 }
 
-// close ends the job on the card: in order if all ranks have finished.
-func (a *arrays) close(ranks uint64) {
+// close ends the job on the card: in order if it has finished.
+func (a *arrays) close(finished bool) {
 	for _, s := range a.per {
 		close(s.blocks)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()
-	if bits.OnesCount64(ranks) < len(a.per) || a.job.Close(ctx) != nil {
+	if !finished || a.job.Close(ctx) != nil {
 		_ = a.job.Abort(ctx) // the next set-up drops what the card still has
 	}
 }

@@ -33,6 +33,10 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 		j.card.server.meters.limited.WithLabelValues(limitCalls).Inc()
 		return nil, fmt.Errorf("rank %d announces call %d, and others have not announced the %d calls before", s.rank, call.Sequence, most)
 	}
+	if j.arrays != nil && len(j.arrays.per[s.rank].calls) >= j.card.server.limits.Calls {
+		j.card.server.meters.limited.WithLabelValues(limitCalls).Inc()
+		return nil, fmt.Errorf("rank %d announces call %d, and has not sent the blocks of the %d calls before", s.rank, call.Sequence, j.card.server.limits.Calls)
+	}
 	if !known {
 		one = announced{call, s.rank, call.FirstVid + uint32((call.Elements+chunk-1)/chunk)}
 		j.calls[call.Sequence] = one

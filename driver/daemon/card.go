@@ -26,6 +26,7 @@ type card struct {
 	counts   counts
 	jobs     map[uint64]*job // by nonce
 	queue    []*job          // that wait for room on the card
+	dropping int             // jobs that are over, and keep their room until the card has dropped them
 }
 
 // refusal is the answer to a request that the daemon refuses.
@@ -73,23 +74,36 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	return j, nil
 }
 
-// hasRoom reports whether the card has a number for one more job.
-func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue) < c.driver.Info().Jobs }
+// hasRoom reports whether the card has a number for one more job. It has none while jobs wait for room.
+func (c *card) hasRoom() bool { return len(c.jobs)-len(c.queue)+c.dropping < c.driver.Info().Jobs }
 
 // admit gives free room to the jobs that wait for it.
 func (c *card) admit() {
 	for len(c.queue) > 0 && c.hasRoom() {
 		j := c.queue[0]
-		c.queue = slices.Delete(c.queue, 0, 1)
+		j.leaveQueue()
 		j.report()
 		j.startIfComplete()
+	}
+}
+
+// leaveQueue takes a job out of the queue, if it is there, and reports the places of those after it.
+func (j *job) leaveQueue() {
+	c := j.card
+	i := slices.Index(c.queue, j)
+	if i < 0 {
+		return
+	}
+	c.queue = slices.Delete(c.queue, i, i+1)
+	for _, later := range c.queue[i:] {
+		later.report()
 	}
 }
 
 // startIfComplete starts a job whose seats are all taken, if the card has room for it.
 func (j *job) startIfComplete() {
 	if j.state == gathering && len(j.missing()) == 0 && !slices.Contains(j.card.queue, j) {
-		j.state = starting
+		j.state, j.settingUp = starting, true
 		ctx, cancel := context.WithCancel(j.card.server.running)
 		j.cancelStart = cancel
 		go func() {
@@ -134,7 +148,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	case j == nil:
 		return nil, nil, refuse(protocol.Reason_NO_JOB, "the daemon has no job %016x on this card; it has ended, or the ticket is of another daemon", p.Nonce)
 	case c.seatsOf(s) >= c.server.limits.Seats:
-		return nil, nil, c.server.limited(limitSeats, "the session has %d seats, the daemon's limit", c.server.limits.Seats)
+		return nil, nil, c.seatsLimited()
 	case j.again:
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
 	case j.state != gathering && (!j.parameters.Partial || j.arrays != nil):

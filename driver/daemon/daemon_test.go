@@ -177,6 +177,18 @@ func finish(b *protocol.Begin, rank uint8, vid uint32) []byte {
 	return frame.Append(nil, &frame.Header{Kind: wire.KindFinish, Job: uint8(b.Number), Epoch: uint16(b.Epoch), Rank: rank, VID: vid}, nil)
 }
 
+// finishBoth finishes the members of pair, before the chunk vid.
+func finishBoth(one, two *client, b *protocol.Begin, vid uint32) {
+	one.Helper()
+	one.write(finish(b, 0, vid))
+	two.write(finish(b, 1, vid))
+	for _, c := range []*client{one, two} {
+		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
+			c.Errorf("got %v", e)
+		}
+	}
+}
+
 func pointer[T any](v T) *T { return &v }
 
 // pair returns two sessions with a seat each in a job that has begun.
@@ -203,13 +215,8 @@ func TestTwoProcesses(t *testing.T) {
 		if x := math.Float32frombits(binary.LittleEndian.Uint32(f.Payload)); f.Kind != wire.KindResult || x != 3 {
 			t.Errorf("rank %d gets %+v, %g; want a result of 3", rank, f.Header, x)
 		}
-		c.write(finish(b, uint8(rank), 1))
 	}
-	for _, c := range []*client{one, two} {
-		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
-			t.Errorf("got %v", e)
-		}
-	}
+	finishBoth(one, two, b, 1)
 }
 
 // TestCallsDiffer announces calls of different lengths: both sessions learn both calls, and nothing is

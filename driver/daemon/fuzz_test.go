@@ -26,14 +26,7 @@ func beside(t *testing.T, bad func(path string, b *protocol.Begin)) {
 	sum(t, one, two, b, 0)
 	bad(path, b)
 	sum(t, one, two, b, 1)
-	for rank, c := range []*client{one, two} {
-		c.write(finish(b, uint8(rank), 2))
-	}
-	for _, c := range []*client{one, two} {
-		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
-			t.Errorf("got %v", e)
-		}
-	}
+	finishBoth(one, two, b, 2)
 	stop()
 }
 

@@ -35,6 +35,7 @@ type job struct {
 	creator     *session           // nil: its session has ended
 
 	state     state
+	settingUp bool          // start is under way
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
 	relay     *driver.Relay // on a card that takes frames, once it is set up
 	arrays    *arrays       // on a card that takes arrays, likewise
@@ -134,24 +135,26 @@ func (j *job) start(ctx context.Context) {
 		return
 	}
 	cfg := driver.RelayConfig{JobConfig: j.parameters}
+	var relay *driver.Relay
+	var err error
 	if j.again {
-		var err error
-		if cfg.FirstVID, cfg.Seen, err = j.meet(ctx); err != nil {
-			return
-		}
+		cfg.FirstVID, cfg.Seen, err = j.meet(ctx)
 	}
-	relay, err := c.driver.ConfigureRelay(ctx, cfg, j)
+	if err == nil {
+		relay, err = c.driver.ConfigureRelay(ctx, cfg, j)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	j.settingUp, j.relay = false, relay
 	switch {
+	case j.state == over: // a member left meanwhile
+		go j.drop(false)
+		return
 	case err != nil:
 		j.end(notSetUp(err))
 		return
-	case j.state == over: // a member left meanwhile
-		go relay.Job().Abort(context.WithoutCancel(ctx))
-		return
 	}
-	j.relay, j.first = relay, cfg.FirstVID
+	j.first = cfg.FirstVID
 	j.number, j.epoch = uint8(relay.Job().Number()), relay.Job().Epoch()
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
@@ -201,7 +204,7 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 	j.state = over
 	j.wait.Stop()
-	j.card.queue = slices.DeleteFunc(j.card.queue, func(other *job) bool { return other == j })
+	j.leaveQueue()
 	j.noteEnded(ended)
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
@@ -209,32 +212,38 @@ func (j *job) end(ended *protocol.Ended) {
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	if j.relay == nil && j.arrays == nil {
-		if j.cancelStart != nil && j.card.driver.Away() {
+	switch {
+	case j.relay != nil || j.arrays != nil:
+		j.card.dropping++
+		go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
+	case j.settingUp:
+		j.card.dropping++ // start drops it
+		if j.card.driver.Away() {
 			j.cancelStart() // it waits for the card
 		}
+	default:
 		j.card.admit()
-		return
 	}
-	go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
 }
 
 // dropTimeout bounds how long the daemon waits for the card to drop a job.
 const dropTimeout = 2 * time.Second
 
-// drop ends the job on the card, and gives its room to one that waits.
+// drop ends the job on the card, if it was set up, and gives its room to one that waits.
 func (j *job) drop(finished bool) {
-	if j.arrays != nil {
-		j.arrays.close(j.finished)
-	} else if finished {
+	switch {
+	case j.arrays != nil:
+		j.arrays.close(j.finished == j.allRanks())
+	case j.relay != nil && finished:
 		j.relay.Finish()
-	} else {
+	case j.relay != nil:
 		ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 		defer cancel()
 		_ = j.relay.Job().Abort(ctx) // the next set-up drops what the card still has
 	}
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
+	j.card.dropping--
 	j.card.admit()
 }
 
@@ -269,13 +278,17 @@ func (j *job) leave(s *seat, lost bool) {
 // forsaken reports whether nobody is there any more who has made the job or joined it: nobody else knows
 // of it.
 func (j *job) forsaken() bool {
-	return j.state == gathering && !j.again && j.creator == nil && len(j.sessions(everyone)) == 0
+	return j.state == gathering && j.creator == nil && len(j.sessions(everyone)) == 0
 }
 
 // report tells the members of a job that has not started what it waits for.
 func (j *job) report() {
-	m := &protocol.Waiting{Nonce: j.nonce, Missing: j.missing(), Place: uint32(slices.Index(j.card.queue, j) + 1)}
-	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: m}})
+	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: j.waiting()}})
+}
+
+// waiting is what a job that has not started waits for.
+func (j *job) waiting() *protocol.Waiting {
+	return &protocol.Waiting{Nonce: j.nonce, Missing: j.missing(), Place: uint32(slices.Index(j.card.queue, j) + 1)}
 }
 
 // Receive sends a frame from the card to the sessions that it is for.

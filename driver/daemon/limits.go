@@ -22,7 +22,7 @@ type Limits struct {
 	Connections int // a second, after a burst of two for each session; default 100
 	Queue       int // jobs that wait for room on a card; default 64
 	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
-	Calls       int // that a seat of a job announces before others do; default 65,536
+	Calls       int // that a seat of a job announces before others do, or before their blocks; default 65,536
 
 	Wait time.Duration // of a job for its members, as its creator asks; default an hour
 }
@@ -135,6 +135,11 @@ func (c *card) seatsOf(s *session) (n int) {
 	return n
 }
 
+// seatsLimited is the refusal of a seat beyond a session's limit.
+func (c *card) seatsLimited() *refusal {
+	return c.server.limited(limitSeats, "the session has %d seats, the daemon's limit", c.server.limits.Seats)
+}
+
 // checkReport refuses a report that cannot be true. The daemon steps through the chunks between two
 // reports while the card waits, so they must not be far apart.
 func (j *job) checkReport(s *seat, r *protocol.Report) error {
@@ -148,6 +153,9 @@ func (j *job) checkReport(s *seat, r *protocol.Report) error {
 func (j *job) reach() int32 { return int32(max(len(j.kept), 2*j.parameters.Window)) }
 
 func (j *job) checkHeld(s *seat, r *protocol.Report) error {
+	if len(r.Held) > int(j.reach()) {
+		return fmt.Errorf("rank %d reports that it holds %d chunks, which cannot be", s.rank, len(r.Held))
+	}
 	for _, vid := range r.Held {
 		if d := int32(vid - r.Low); d <= 0 || d > j.reach() {
 			return fmt.Errorf("rank %d reports that it lacks chunk %d and holds chunk %d, which cannot be", s.rank, r.Low, vid)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,11 +58,30 @@ func serveOn(t testing.TB, address string, o daemon.Options) (s *daemon.Server, 
 
 func serveCardOn(t testing.TB, address string, card *driver.Card, o daemon.Options) (s *daemon.Server, at net.Addr, stop func()) {
 	t.Helper()
+	s = newServer(card, o)
+	at, stop = listen(t, s, address)
+	return s, at, stop
+}
+
+// serveNamed runs a daemon with the card of a name, and returns the path of its socket.
+func serveNamed(t testing.TB, name string, o daemon.Options) (*daemon.Server, string) {
+	t.Helper()
+	card, err := driver.Open(testContext(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, path := newServer(card, o), socket(t)
+	listen(t, s, "unix:"+path)
+	return s, path
+}
+
+// listen runs a server, and returns where, and a function that stops it.
+func listen(t testing.TB, s *daemon.Server, address string) (at net.Addr, stop func()) {
+	t.Helper()
 	listener, err := daemon.Listen(testContext(t), address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = newServer(card, o)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, 0) }()
@@ -72,7 +92,7 @@ func serveCardOn(t testing.TB, address string, card *driver.Card, o daemon.Optio
 		}
 	})
 	t.Cleanup(stop)
-	return s, listener.Addr(), stop
+	return listener.Addr(), stop
 }
 
 func serveTCP(t testing.TB, o daemon.Options) string {
@@ -201,8 +221,13 @@ func TestLimitOfSeats(t *testing.T) {
 	nonce := c.create(&protocol.Parameters{Workers: pointer(uint32(4))})
 	c.join(nonce, 0, nil)
 	c.join(nonce, 1, nil)
-	if r := c.join(nonce, 2, nil).GetRefused(); r.GetReason() != protocol.Reason_LIMIT || r.Text != "the session has 2 seats, the daemon's limit" {
+	const limit = "the session has 2 seats, the daemon's limit"
+	if r := c.join(nonce, 2, nil).GetRefused(); r.GetReason() != protocol.Reason_LIMIT || r.Text != limit {
 		t.Errorf("got %v", r)
+	}
+	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{Join: &protocol.Join{Nonce: 1, Rank: pointer(uint32(0))}}}})
+	if e := c.receive().GetEnded(); e.GetText() != limit {
+		t.Errorf("got %v", e)
 	}
 }
 
@@ -257,8 +282,23 @@ func TestLimitOfCalls(t *testing.T) {
 	}
 }
 
-// TestFlood opens ten thousand connections of all bad kinds beside a job: its sums are right, and the
-// daemon takes new sessions afterwards.
+// TestLimitOfArrayCalls ends the session of a member that announces calls without their blocks, on a card
+// that takes arrays. The daemon once kept them without limit.
+func TestLimitOfArrayCalls(t *testing.T) {
+	s, path := serveNamed(t, "cpu:workers=2", daemon.Options{Limits: daemon.Limits{Calls: 3}})
+	c := attach(t, path, &protocol.Hello{Version: 1})
+	b := c.alone()
+	for i := range uint64(4) {
+		c.call(&protocol.Call{Nonce: b.Nonce, Elements: 1, Format: uint32(wire.FP32), Sequence: i, FirstVid: uint32(i)})
+	}
+	c.ended()
+	if n := metric(t, s, `tributary_limited_total{limit="calls"}`); n != 1 {
+		t.Errorf("%g calls were refused, want 1", n)
+	}
+}
+
+// TestFlood opens ten thousand connections of all bad kinds beside a job: its sums are right, it
+// finishes, and the daemon takes new sessions afterwards.
 func TestFlood(t *testing.T) {
 	path := socket(t)
 	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{})
@@ -301,6 +341,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	sum(t, one, two, b, vid)
+	finishBoth(one, two, b, vid+1)
 	if n := metric(t, s, `tributary_sessions{card="card"}`); n != 2 {
 		t.Errorf("%g sessions, want 2", n)
 	}
@@ -367,10 +408,10 @@ func TestNeverReads(t *testing.T) {
 	}
 }
 
-// TestImpossibleReport ends the session of a member whose report spans a thousand million chunks. The
-// daemon once stepped through them all, and the card's other jobs waited.
+// TestImpossibleReport ends the session of a member whose report spans a thousand million chunks, or has
+// a million. The daemon once stepped through them all, and the card's other jobs waited.
 func TestImpossibleReport(t *testing.T) {
-	for _, r := range []*protocol.Report{{Low: 1 << 30}, {Low: 1 << 31}, {Held: []uint32{1 << 30}}, {Held: []uint32{0}}} {
+	for _, r := range []*protocol.Report{{Low: 1 << 30}, {Low: 1 << 31}, {Held: []uint32{1 << 30}}, {Held: []uint32{0}}, {Held: slices.Repeat([]uint32{1}, 1_000_000)}} {
 		card := newFragile(t)
 		open, err := driver.Open(testContext(t), card.name)
 		if err != nil {
@@ -622,14 +663,7 @@ func TestStopEndsGathering(t *testing.T) {
 	}
 	announce(one, two, b, 1) // the running job goes on
 	sum(t, one, two, b, 0)
-	for rank, c := range []*client{one, two} {
-		c.write(finish(b, uint8(rank), 1))
-	}
-	for _, c := range []*client{one, two} {
-		if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
-			t.Errorf("got %v", e)
-		}
-	}
+	finishBoth(one, two, b, 1)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

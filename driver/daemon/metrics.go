@@ -18,7 +18,8 @@ import (
 type counts struct {
 	foreign   uint64 // frames of a job or rank that the session does not hold
 	stale     uint64 // frames of an epoch that is not running
-	malformed uint64 // frames of another format or length
+	malformed uint64 // frames of another version, kind, format or length
+	skipped   uint64 // bytes that are in no frame
 	fullQueue atomic.Uint64
 	writes    atomic.Uint64 // of registers, answered with busy
 
@@ -37,6 +38,19 @@ func (c *card) accepted(j *job, h *frame.Header) {
 	} else {
 		s.sent = h.VID + 1
 	}
+}
+
+// noteSkipped counts what a session's scanner has skipped since it was asked before. It returns is.
+func (c *card) noteSkipped(was, is frame.Stats) frame.Stats {
+	bytes := is.Hunted - was.Hunted
+	frames := is.BadVersion + is.BadKind + is.BadLength - was.BadVersion - was.BadKind - was.BadLength
+	if bytes+frames > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.counts.skipped += bytes
+		c.counts.malformed += frames
+	}
+	return is
 }
 
 // noteEpoch counts an epoch that begins with a VID.
@@ -124,6 +138,7 @@ var (
 	upDesc       = describeMetric("card_up", "1 if the card is open, 0 while it is away.")
 	payloadDesc  = describeMetric("payload_bytes_total", "Bytes of payload from sessions to the card (in) and of sums to sessions (out).", "direction")
 	droppedDesc  = describeMetric("frames_dropped_total", "Frames dropped, by kind.", "kind")
+	skippedDesc  = describeMetric("bytes_skipped_total", "Bytes from sessions that are in no frame.")
 	repeatedDesc = describeMetric("frames_repeated_total", "Data frames of a chunk that their seat has sent before.")
 	writesDesc   = describeMetric("register_writes_refused_total", "Writes of registers that the daemon answered with busy.")
 	sessionsDesc = describeMetric("sessions", "Open sessions.")
@@ -137,7 +152,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (cardMetrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{upDesc, payloadDesc, droppedDesc, repeatedDesc, writesDesc, sessionsDesc, jobsDesc, endedDesc, epochsDesc, lostDesc, queueDesc, lagDesc} {
+	for _, d := range []*prometheus.Desc{upDesc, payloadDesc, droppedDesc, skippedDesc, repeatedDesc, writesDesc, sessionsDesc, jobsDesc, endedDesc, epochsDesc, lostDesc, queueDesc, lagDesc} {
 		descs <- d
 	}
 }
@@ -171,6 +186,7 @@ func (c *card) metrics() (all []prometheus.Metric) {
 	counter(droppedDesc, c.counts.stale, "stale")
 	counter(droppedDesc, c.counts.malformed, "malformed")
 	counter(droppedDesc, c.counts.fullQueue.Load(), "full_queue")
+	counter(skippedDesc, c.counts.skipped)
 	counter(repeatedDesc, c.counts.repeated)
 	counter(writesDesc, c.counts.writes.Load())
 	counter(epochsDesc, c.counts.epochs)

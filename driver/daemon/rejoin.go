@@ -19,8 +19,8 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		s.tell(&protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: &protocol.Ended{
 			Nonce: join.GetNonce(), Cause: cause, Ranks: []uint32{join.GetRank()}, Text: fmt.Sprintf(text, args...)}}})
 	}
-	j := c.jobs[join.GetNonce()]
-	if j == nil {
+	j, known := c.jobs[join.GetNonce()]
+	if !known {
 		cfg, err := c.driver.Info().Complete(driver.ConfigOf(join.GetParameters()))
 		switch {
 		case err != nil:
@@ -32,8 +32,6 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		}
 		j = c.newJob(join.GetNonce(), cfg)
 		j.again = true
-		j.wait = time.AfterFunc(cfg.CarryOn, func() { j.giveUp(cfg.CarryOn) })
-		c.jobs[j.nonce] = j
 	}
 	rank := int(join.GetRank())
 	switch {
@@ -43,10 +41,18 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 	case rank >= len(j.seats) || j.seats[rank].session != nil:
 		refuse(protocol.Cause_MEMBER_LOST, "another process has rank %d", rank)
 		return
+	case c.seatsOf(s) >= c.server.limits.Seats:
+		refuse(protocol.Cause_MEMBER_LOST, "%s", c.seatsLimited().text)
+		return
 	}
 	if r := differing(join.GetParameters(), j.parameters); r != nil {
 		refuse(protocol.Cause_MEMBER_LOST, "%s", r.text)
 		return
+	}
+	if !known {
+		wait := j.parameters.CarryOn
+		j.wait = time.AfterFunc(wait, func() { j.giveUp(wait) })
+		c.jobs[j.nonce] = j
 	}
 	seat := j.seats[rank]
 	seat.session, seat.rejoin, seat.calls, seat.next = s, p, p.GetCalls(), p.GetNextVid()

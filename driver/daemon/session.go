@@ -152,9 +152,9 @@ func (s *session) join(p *protocol.Join) {
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
-	rank := uint32(seat.rank)
-	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: &protocol.Waiting{
-		Nonce: j.nonce, Missing: j.missing(), Rank: &rank, Request: p.Request, Parameters: j.parameters.Parameters()}}})
+	w, rank := j.waiting(), uint32(seat.rank)
+	w.Rank, w.Request, w.Parameters = &rank, p.Request, j.parameters.Parameters()
+	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: w}})
 	if seat.returns {
 		j.readmit()
 	}
@@ -300,6 +300,7 @@ func (s *session) read(conn io.Reader) error {
 	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
 	b := &batch{session: s}
+	var skipped frame.Stats
 	for {
 		_, err := scan.Fill(conn)
 		for scan.Next(&f) {
@@ -308,6 +309,7 @@ func (s *session) read(conn io.Reader) error {
 			}
 		}
 		b.send()
+		skipped = s.card.noteSkipped(skipped, scan.Stats())
 		if err != nil {
 			return err
 		}
