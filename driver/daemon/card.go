@@ -25,6 +25,7 @@ type card struct {
 	sessions map[*session]bool
 	counts   counts
 	jobs     map[uint64]*job // by nonce
+	numbered [256]*job       // those that have started, by their number on the card
 	queue    []*job          // that wait for room on the card
 }
 
@@ -161,14 +162,7 @@ func (c *card) seatOf(s *session, nonce uint64, rank uint32) (*job, *seat) {
 }
 
 // jobOf returns the job that has a number on the card, if it has started.
-func (c *card) jobOf(number uint8) *job {
-	for _, j := range c.jobs {
-		if j.relay != nil && j.number == number && j.state != over {
-			return j
-		}
-	}
-	return nil
-}
+func (c *card) jobOf(number uint8) *job { return c.numbered[number] }
 
 // chunkBytes returns the size of a result.
 func (j *job) chunkBytes() int { return j.parameters.Chunk * element.Size(j.card.driver.Info().Result) }
