@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -330,10 +329,10 @@ func (s *session) write(conn net.Conn) error {
 }
 
 // read forwards the client's frames, in batches by job.
-func (s *session) read(conn io.Reader) error {
+func (s *session) read(conn *throttled) error {
 	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
-	b := &batch{session: s}
+	b := &batch{session: s, from: conn}
 	for {
 		_, err := scan.Fill(conn)
 		for scan.Next(&f) {
@@ -352,6 +351,7 @@ func (s *session) read(conn io.Reader) error {
 // batch is a part of that, until the next read.
 type batch struct {
 	session *session
+	from    *throttled
 	job     *job
 	frames  []byte
 }
@@ -381,12 +381,14 @@ func (b *batch) add(raw []byte) bool {
 func (b *batch) take(f *frame.Frame) error {
 	s := b.session
 	if f.Kind == wire.KindRegRead || f.Kind == wire.KindRegWrite {
+		b.from.use(len(f.Raw))
 		return s.access(f.Header)
 	}
 	j, err := s.admit(&f.Header)
 	if j == nil || err != nil {
 		return err
 	}
+	b.from.use(len(f.Raw))
 	if j != b.job || len(b.frames)+len(f.Raw) > batchBytes {
 		b.send()
 		b.job = j
