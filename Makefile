@@ -165,8 +165,12 @@ benches: setup build ## Run the cocotb benches and the other Python tests.
 stock: setup build ## Run cards in cocotb's stock runners with cocotbext-axi, Verilator and Icarus (minutes; not part of test).
 	STOCK=all python -m pytest -q verify/gateware/stock
 
-bench: setup build ## Measure speeds and rates beside their peers (three minutes, more the first time).
-	@go run ./verify/system/bench
+# ROWS=REGEXP measures the groups of those names alone: make bench ROWS='serve|rogue'.
+bench: setup build ## Measure speeds and rates beside their peers (four minutes, more the first time).
+	@go run ./verify/system/bench -rows '$(ROWS)'
+
+gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without it bench uses a recorded ratio.
+	@[ -f /usr/include/gloo/allreduce.h ] || apt-get install -y --no-install-recommends libgloo-dev
 
 # ROWS=REGEXP records the rows of those names alone.
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
@@ -202,6 +206,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
+.PHONY: help libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

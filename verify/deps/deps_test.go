@@ -101,14 +101,14 @@ var allowed = map[string][]string{
 	"verify/protocol/carry":   {},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":    {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
 	"verify/gateware/mutate": {"hwgen/leaf"},
 	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
 	"verify/system/faults":   {"driver/frame", "driver/transport"},
 	"verify/system/soak":     {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
 	// It runs verify/protocol/explore and reads its output.
 	"verify/protocol/walks": {"driver/wire", "driver/frame", "driver/model", "driver/cpu"},
-	"verify/...":            {"driver/...", "verify/..."},
+	"verify/...":            {"driver", "driver/...", "verify/..."},
 }
 
 // testsNever lists the packages that the tests of a package must not import either.
