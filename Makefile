@@ -51,7 +51,7 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
 	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
 	go vet ./... && go vet -tags usb ./...
-	go build -tags purego ./driver/cpu/arithmetic
+	go build -tags purego ./driver/cpu/arithmetic ./driver/frame
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/gateware/lint
 

@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"driver/quant":               {},
 	"driver/element":             {"driver/wire"},
 	"driver/frame":               {"driver/wire"},
+	"driver/frame/asm":           {},
 	"driver/shell":               {},
 	"driver/transport":           {"driver/shell", "driver/transport/scratch", "driver/wire"},
 	"driver/transport/pipe":      {},
