@@ -16,7 +16,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
   -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/usb -e /system/board -e /driver/capi)
 # These run goroutines, and are tested with the race detector. The card in software does most of its tests in one
-# goroutine, and its arithmetic an eighth of them with the race detector.
+# goroutine, and its arithmetic an eighth of them with the race detector. CRCs need no kernel with it.
 CONCURRENT = $(shell go list ./driver/... | grep -v -e /driver/cpu -e /driver/capi)
 
 help: ## List the targets.
@@ -56,7 +56,7 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	go test -count=1 ./verify/gateware/lint
 
 unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
-	go test $(filter-out $(CONCURRENT),$(PURE))
+	go test $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
 	go test -race $(CONCURRENT) ./driver/cpu/arithmetic
 	go test -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
 
