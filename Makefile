@@ -16,7 +16,7 @@ export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
   -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak -e /system/shared -e /system/usb -e /system/board -e /driver/capi)
 # These run goroutines, and are tested with the race detector. The card in software does most of its tests in one
-# goroutine, and its arithmetic an eighth of them with the race detector.
+# goroutine, and its arithmetic an eighth of them with the race detector. CRCs need no kernel with it.
 CONCURRENT = $(shell go list ./driver/... | grep -v -e /driver/cpu -e /driver/capi)
 
 help: ## List the targets.
@@ -51,12 +51,12 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	@unformatted=$$(gofmt -l hwgen rtl driver verify) && [ -z "$$unformatted" ] || \
 	  { printf 'gofmt -w is needed for:\n%s\n' "$$unformatted"; exit 1; }
 	go vet ./... && go vet -tags usb ./...
-	go build -tags purego ./driver/cpu/arithmetic
+	go build -tags purego ./driver/cpu/arithmetic ./driver/frame
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
 	go test -count=1 ./verify/gateware/lint
 
 unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
-	go test $(filter-out $(CONCURRENT),$(PURE))
+	go test $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
 	go test -race $(CONCURRENT) ./driver/cpu/arithmetic
 	go test -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
 
@@ -170,8 +170,12 @@ benches: setup build ## Run the cocotb benches and the other Python tests.
 stock: setup build ## Run cards in cocotb's stock runners with cocotbext-axi, Verilator and Icarus (minutes; not part of test).
 	STOCK=all python -m pytest -q verify/gateware/stock
 
-bench: setup build ## Measure speeds and rates beside their peers (three minutes, more the first time).
-	@go run ./verify/system/bench
+# ROWS=REGEXP measures the groups of those names alone: make bench ROWS='serve|rogue'.
+bench: setup build ## Measure speeds and rates beside their peers (four minutes, more the first time).
+	@go run ./verify/system/bench -rows '$(ROWS)'
+
+gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without it bench uses a recorded ratio.
+	@[ -f /usr/include/gloo/allreduce.h ] || apt-get install -y --no-install-recommends libgloo-dev
 
 # ROWS=REGEXP records the rows of those names alone.
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
@@ -207,6 +211,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench synth synth-full bitstream program mutate env clean
+.PHONY: help soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

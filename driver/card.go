@@ -51,7 +51,9 @@ type Card struct {
 	table    []jobEntry // by job number
 	turn     int        // the number of the job that sends data next
 	pinned   *call      // the call whose inputs the writer reads
+	relayed  int        // batches of relays that the writer has not taken
 	heard    time.Time  // when the last whole frame came
+	due      bool       // the frames that the reader takes now have given the writer work
 	tell     func()     // callback into the program for the current frame; may be nil
 	gaveUp   time.Time  // when a failed call stopped waiting for the card to drop its job
 	past     LinkStats  // sums of the links that have ended

@@ -6,6 +6,7 @@ package driver
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,9 +29,11 @@ type link struct {
 	ended    error // the result of end
 
 	// Guarded by Card.mu.
-	err    error // why the link has ended
-	opened bool  // the card is identified and owned
-	stats  LinkStats
+	err     error // why the link has ended
+	opened  bool  // the card is identified and owned
+	stats   LinkStats
+	writing bool // somebody writes to conn, or gathers what to write
+	turned  bool // the writer waits for the end of a write that is not its own
 }
 
 // attach makes conn the card's link.
@@ -143,14 +146,22 @@ func (c *Card) read(l *link) {
 	scan := frame.NewScanner(frame.FromCard, 0)
 	var f frame.Frame
 	var bytes uint64
+	var relays []*Relay // that have got frames of this read
 	for {
 		n, err := scan.Fill(l.conn)
 		bytes += uint64(n)
 		now := time.Now()
 		for scan.Next(&f) {
-			c.take(&f, now)
+			if r := c.take(&f, now); r != nil && !slices.Contains(relays, r) {
+				relays = append(relays, r)
+			}
 		}
 		c.noteLink(l, scan, bytes)
+		for _, r := range relays {
+			r.remote.Flush()
+		}
+		clear(relays)
+		relays = relays[:0]
 		if err != nil {
 			c.lose(l, &DiedError{Card: c.name, Err: err})
 			return
@@ -158,8 +169,8 @@ func (c *Card) read(l *link) {
 	}
 }
 
-// noteLink publishes the reader's counters. During Open they reveal a card of another protocol
-// version.
+// noteLink publishes the reader's counters, and wakes the writer once for all frames of a read that
+// gave it work. During Open the counters reveal a card of another protocol version.
 func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 	s := scan.Stats()
 	c.mu.Lock()
@@ -172,27 +183,33 @@ func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
 		BytesIn:    bytes,
 		BytesOut:   l.stats.BytesOut,
 	}
-	opened := l.opened
+	opened, due := l.opened, c.due
+	c.due = false
 	c.mu.Unlock()
+	if due {
+		c.kick()
+	}
 	if !opened && s.BadVersion > 0 {
 		c.refuse(l, &VersionError{Name: c.name, Got: int(scan.Version()), Want: wire.Version})
 	}
 }
 
 // take passes one frame to its receiver, and then calls back into the program if the frame
-// requires it.
-func (c *Card) take(f *frame.Frame, now time.Time) {
+// requires it. It returns the relay that has got the frame, if one has.
+func (c *Card) take(f *frame.Frame, now time.Time) *Relay {
 	c.mu.Lock()
 	relay := c.takeLocked(f, now)
 	tell := c.tell
 	c.tell = nil
 	c.mu.Unlock()
 	if tell != nil {
+		c.kick() // the program may take its time
 		tell()
 	}
 	if relay != nil {
 		relay.remote.Receive(f)
 	}
+	return relay
 }
 
 // takeLocked is take under the lock. It returns the relay to the frame's receivers, if they are in
@@ -201,7 +218,7 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) *Relay {
 	c.heard = now
 	if f.Kind == wire.KindReply {
 		if c.accesses.takeReply(&f.Header, now) {
-			c.kick()
+			c.due = true
 		}
 		return nil
 	}
@@ -264,11 +281,29 @@ func (c *Card) writeFailed(l *link, err error) {
 	}
 }
 
-// noteWrite records that the link has taken the gathered bytes.
+// writeNow writes frames of a relay, whose sender has found the link free. It reports whether the link
+// has taken them.
+func (c *Card) writeNow(l *link, frames []byte) bool {
+	defer l.running.Done()
+	n, err := l.conn.Write(frames)
+	c.noteWrite(l, n)
+	if err != nil {
+		c.writeFailed(l, err)
+		return false
+	}
+	return true
+}
+
+// noteWrite records that the link has taken bytes, and lets others write.
 func (c *Card) noteWrite(l *link, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.stats.BytesOut += uint64(n)
+	l.writing = false
+	if l.turned {
+		l.turned = false
+		c.kick()
+	}
 	for j := range c.jobs() {
 		if j.fresh {
 			j.fresh, j.sentData = false, time.Now()
@@ -277,11 +312,24 @@ func (c *Card) noteWrite(l *link, n int) {
 }
 
 // gather appends the due frames to buf until the batch is full. Register accesses, finishes and
-// asks go first, then data, a frame of each job in turn. wait is how long nothing else is due.
+// asks go first, then data, a frame of each job in turn. wait is how long nothing else is due. The
+// link is the writer's from then on, if there is something to write.
 func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if l.writing {
+		l.turned = true
+		return buf, longestWait
+	}
+	l.writing = true
+	buf, wait = c.gatherLocked(l, buf, now)
+	l.writing = len(buf) > 0
+	return buf, wait
+}
+
+// gatherLocked is gather under the lock. It releases the mutex as appendData does.
+func (c *Card) gatherLocked(l *link, buf []byte, now time.Time) (_ []byte, wait time.Duration) {
 	buf, wait = c.accesses.appendDue(buf, l, now, c.opts.timeout/asksInTimeout)
 	if l.err != nil || c.away != nil {
 		return buf, wait

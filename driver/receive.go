@@ -70,7 +70,7 @@ func (f *flow) take(r *frame.Frame, now time.Time) {
 	}
 	f.moved = now
 	f.settle()
-	f.job.card.kick()
+	f.job.card.due = true
 	f.noteProgress()
 }
 
@@ -157,7 +157,7 @@ func (f *flow) takeMissing(h *frame.Header, now time.Time) {
 	f.ordered(s) // the missing ranks send it now
 	f.setResend(s, s.missing&f.ranks)
 	if s.resend != 0 {
-		f.job.card.kick()
+		f.job.card.due = true
 	}
 }
 

@@ -14,11 +14,15 @@ import (
 )
 
 // Remote reaches the members of a Relay. It must not call methods of the Relay or the Card from
-// Receive, Begin and Ended.
+// Receive, Flush, Begin and Ended.
 type Remote interface {
 	// Receive gets a result, a replay or a status from the card. It runs in the goroutine that reads
 	// the link: it must return soon. The frame is valid until then.
 	Receive(f *frame.Frame)
+
+	// Flush follows the last of the frames that came together: Receive may gather them until then. It runs
+	// in the same goroutine, and must return soon.
+	Flush()
 
 	// Stop stops the members after the card has gone, and hands them the results that some of them
 	// lack. It returns the first VID whose result a member lacks, from which the job continues. An
@@ -74,17 +78,26 @@ func (c *Card) ConfigureRelay(ctx context.Context, cfg RelayConfig, remote Remot
 func (r *Relay) Job() *Job { return r.job }
 
 // Send sends whole frames of members to the card, and returns when the link has taken them. frames
-// should be at most 64 KiB: jobs, and the senders of a job, take turns by batches. Send reports
-// false when the job has ended or waits for its card: the frames are dropped.
+// should be at most 64 KiB: jobs, and the senders of a job, take turns by batches. A sender that finds
+// the link free writes by itself, without the writer's goroutine. Send reports false when the job has
+// ended or waits for its card: the frames are dropped.
 func (r *Relay) Send(frames []byte) bool {
 	c := r.job.card
-	s := &relayed{frames: frames, taken: make(chan bool, 1)}
 	c.mu.Lock()
-	if r.job.ended || r.job.stopped || c.away != nil || c.link.err != nil {
+	l := c.link
+	if r.job.ended || r.job.stopped || c.away != nil || l.err != nil {
 		c.mu.Unlock()
 		return false
 	}
+	if !l.writing && c.relayed == 0 {
+		l.writing = true
+		l.running.Add(1) // the reader runs, because the link has not ended
+		c.mu.Unlock()
+		return c.writeNow(l, frames)
+	}
+	s := &relayed{frames: frames, taken: make(chan bool, 1)}
 	r.queue = append(r.queue, s)
+	c.relayed++
 	c.mu.Unlock()
 	c.kick()
 	return <-s.taken
@@ -162,6 +175,7 @@ func (r *Relay) appendQueued(buf []byte) []byte {
 	}
 	s := r.queue[0]
 	r.queue = r.queue[1:]
+	r.job.card.relayed--
 	buf = append(buf, s.frames...)
 	s.taken <- true
 	return buf
@@ -172,6 +186,7 @@ func (r *Relay) drop() {
 	for _, s := range r.queue {
 		s.taken <- false
 	}
+	r.job.card.relayed -= len(r.queue)
 	r.queue = nil
 }
 

@@ -67,6 +67,8 @@ func (e *elsewhere) Receive(f *frame.Frame) {
 	e.changed.Broadcast()
 }
 
+func (e *elsewhere) Flush() {}
+
 // Stop hands the members that are behind what the others hold.
 func (e *elsewhere) Stop(context.Context) (uint32, error) {
 	e.mu.Lock()

@@ -25,6 +25,7 @@ type card struct {
 	sessions map[*session]bool
 	counts   counts
 	jobs     map[uint64]*job // by nonce
+	numbered [256]*job       // those that have started, by their number on the card
 	queue    []*job          // that wait for room on the card
 	dropping int             // jobs that are over, and keep their room until the card has dropped them
 }
@@ -61,7 +62,8 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
 	}
 	if !c.hasRoom() {
-		if !p.Queue {
+		soon := len(c.jobs) < c.driver.Info().Jobs // when the card has dropped those that are over
+		if !p.Queue && !soon {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
 		if len(c.queue) >= c.server.limits.Queue {
@@ -189,14 +191,7 @@ func (c *card) seatOf(s *session, nonce uint64, rank uint32) (*job, *seat) {
 }
 
 // jobOf returns the job that has a number on the card, if it has started.
-func (c *card) jobOf(number uint8) *job {
-	for _, j := range c.jobs {
-		if j.relay != nil && j.number == number && j.state != over {
-			return j
-		}
-	}
-	return nil
-}
+func (c *card) jobOf(number uint8) *job { return c.numbered[number] }
 
 // chunkBytes returns the size of a result.
 func (j *job) chunkBytes() int { return j.parameters.Chunk * element.Size(j.card.driver.Info().Result) }

@@ -35,7 +35,8 @@ type job struct {
 	creator     *session           // nil: its session has ended
 
 	state     state
-	settingUp bool          // start is under way
+	settingUp bool          // start is under way; it drops a job that ends meanwhile
+	dropped   chan struct{} // of a job that is over: closed when the card has dropped it
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
 	relay     *driver.Relay // on a card that takes frames, once it is set up
 	arrays    *arrays       // on a card that takes arrays, likewise
@@ -52,6 +53,8 @@ type job struct {
 	stop      *stop  // the change of epochs under way
 	paused    *gap   // what members that return wait for
 	renewing  bool   // the epoch for that member is under way
+
+	unflushed []*session // that have got frames since the last Flush
 }
 
 // seat is a rank of a job.
@@ -98,7 +101,10 @@ func (j *job) missing() (ranks []uint32) {
 }
 
 // sessions returns the sessions that hold a seat of some ranks, each once.
-func (j *job) sessions(ranks uint64) (all []*session) {
+func (j *job) sessions(ranks uint64) []*session { return j.addSessions(nil, ranks) }
+
+// addSessions appends the sessions that hold a seat of some ranks, unless they are there.
+func (j *job) addSessions(all []*session, ranks uint64) []*session {
 	for _, s := range j.seats {
 		if s.session != nil && ranks&s.bit() != 0 && !slices.Contains(all, s.session) {
 			all = append(all, s.session)
@@ -156,6 +162,7 @@ func (j *job) start(ctx context.Context) {
 	}
 	j.first = cfg.FirstVID
 	j.number, j.epoch = uint8(relay.Job().Number()), relay.Job().Epoch()
+	c.numbered[j.number] = j
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
 	}
@@ -209,20 +216,27 @@ func (j *job) end(ended *protocol.Ended) {
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
 	delete(j.card.jobs, j.nonce)
+	if j.relay != nil && j.card.numbered[j.number] == j {
+		j.card.numbered[j.number] = nil
+	}
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	switch {
-	case j.relay != nil || j.arrays != nil:
-		j.card.dropping++
-		go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
-	case j.settingUp:
-		j.card.dropping++ // start drops it
-		if j.card.driver.Away() {
-			j.cancelStart() // it waits for the card
-		}
-	default:
+	isSetUp := j.relay != nil || j.arrays != nil
+	if !isSetUp && !j.settingUp {
 		j.card.admit()
+		return
+	}
+	j.card.dropping++
+	j.dropped = make(chan struct{})
+	for _, s := range j.sessions(everyone) {
+		s.noteDrop(j.dropped)
+	}
+	switch {
+	case isSetUp:
+		go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
+	case j.card.driver.Away():
+		j.cancelStart() // it waits for the card; then it drops the job
 	}
 }
 
@@ -231,6 +245,7 @@ const dropTimeout = 2 * time.Second
 
 // drop ends the job on the card, if it was set up, and gives its room to one that waits.
 func (j *job) drop(finished bool) {
+	defer close(j.dropped)
 	switch {
 	case j.arrays != nil:
 		j.arrays.close(j.finished == j.allRanks())
@@ -314,9 +329,34 @@ func (j *job) Receive(f *frame.Frame) {
 		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
 		j.noteSummed()
 	}
-	for _, s := range j.sessions(ranks &^ j.returning()) {
+	var few [8]*session
+	for _, s := range j.addSessions(few[:0], ranks&^j.returning()) {
 		s.forward(raw)
 		c.counts.out += uint64(len(f.Payload))
+		if !slices.Contains(j.unflushed, s) {
+			j.unflushed = append(j.unflushed, s)
+		}
+	}
+}
+
+// flushedNow is the most sessions whose frames the card's reader sends itself. The writers of more
+// sessions work at once, on several processors.
+const flushedNow = 4
+
+// Flush sends the frames since the last Flush.
+func (j *job) Flush() {
+	var few [flushedNow]*session
+	j.card.mu.Lock()
+	all := append(few[:0], j.unflushed...)
+	clear(j.unflushed)
+	j.unflushed = j.unflushed[:0]
+	j.card.mu.Unlock()
+	for _, s := range all {
+		if len(all) > flushedNow {
+			s.flush()
+		} else {
+			s.flushNow()
+		}
 	}
 }
 

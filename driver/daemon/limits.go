@@ -19,6 +19,7 @@ type Limits struct {
 	Sessions    int // at once; default 256
 	Seats       int // of a session; default 64
 	Rate        int // bytes a second that the daemon reads from a session; default 1 GiB
+	Waste       int // bytes a second that the daemon reads from a session and drops; default 16 MiB
 	Connections int // a second, after a burst of two for each session; default 100
 	Queue       int // jobs that wait for room on a card; default 64
 	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
@@ -47,6 +48,7 @@ func (l Limits) withDefaults() Limits {
 		Sessions:    cmp.Or(l.Sessions, 256),
 		Seats:       cmp.Or(l.Seats, 64),
 		Rate:        cmp.Or(l.Rate, 1<<30),
+		Waste:       cmp.Or(l.Waste, 16<<20),
 		Connections: cmp.Or(l.Connections, 100),
 		Queue:       cmp.Or(l.Queue, 64),
 		Memory:      cmp.Or(l.Memory, 32<<20),
@@ -164,35 +166,71 @@ func (j *job) checkHeld(s *seat, r *protocol.Report) error {
 	return nil
 }
 
-// throttle returns a reader of the session's data connection that keeps its rate.
-func (s *session) throttle(conn io.Reader) io.Reader {
-	most := s.card.server.limits.Rate
-	burst := max(1, most/64)
-	return &throttled{conn: conn, over: s.over, rate: rate.NewLimiter(rate.Limit(most), burst), burst: burst, waited: s.card.server.meters.throttled.Add}
+// throttle returns a reader of the session's data connection that keeps its rates.
+func (s *session) throttle(conn io.Reader) *throttled {
+	l := s.card.server.limits
+	return &throttled{conn: conn, over: s.over, waited: s.card.server.meters.throttled.Add,
+		all: newAllowance(l.Rate, l.Rate/64), waste: newAllowance(l.Waste, l.Waste/4)}
 }
 
-// throttled is a reader with a limit of bytes a second.
+// throttled is a reader with limits of bytes a second: of all, and of those that it read in vain.
 type throttled struct {
 	conn   io.Reader
 	over   context.Context
-	rate   *rate.Limiter
-	burst  int
 	waited func(seconds float64)
+	all    *rate.Limiter
+	waste  *rate.Limiter
+
+	got     int // bytes
+	used    int // of them
+	charged int // of the others, against waste
 }
 
+// newAllowance returns a limit of bytes a second, and at once.
+func newAllowance(most, burst int) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(most), max(1, burst))
+}
+
+// Read reads, after a pause for what was read in vain before.
 func (t *throttled) Read(p []byte) (int, error) {
-	n, err := t.conn.Read(p[:min(len(p), t.burst)])
-	delay := t.rate.ReserveN(time.Now(), n).Delay()
+	if err := t.payForWaste(); err != nil {
+		return 0, err
+	}
+	n, err := t.conn.Read(p[:min(len(p), t.all.Burst())])
+	t.got += n
+	if late := t.pause(t.all.ReserveN(time.Now(), n).Delay()); late != nil {
+		return n, late
+	}
+	return n, err
+}
+
+// use notes that bytes were not read in vain.
+func (t *throttled) use(n int) { t.used += n }
+
+// payForWaste pauses for the bytes that were read and not used since. The beginning of a frame whose end
+// has not come counts once, however many there are.
+func (t *throttled) payForWaste() error {
+	var delay time.Duration
+	for left := t.got - t.used - t.charged; left > 0; left -= t.waste.Burst() {
+		n := min(left, t.waste.Burst())
+		t.charged += n
+		delay = t.waste.ReserveN(time.Now(), n).Delay()
+	}
+	return t.pause(delay)
+}
+
+// pause waits for a time, or until the session is over, which is its error.
+func (t *throttled) pause(delay time.Duration) error {
 	if delay == 0 {
-		return n, err
+		return nil
 	}
 	t.waited(delay.Seconds())
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return n, err
+		return nil
 	case <-t.over.Done():
-		return n, context.Cause(t.over)
+		return context.Cause(t.over)
 	}
 }

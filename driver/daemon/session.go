@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -35,12 +34,18 @@ type session struct {
 	messages chan *protocol.ToClient
 	over     context.Context
 	end      context.CancelCauseFunc
+	drops    []<-chan struct{} // of jobs of this session that the card drops; guarded by the card's mutex
 
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  [][]byte // to the client
 	bytes   int      // of frames
+	writing bool     // the writer sends frames that it has taken
+	offer   offer    // sends what the client takes at once; nil without a data connection, or where none can
 }
+
+// offer writes as many bytes of frames as fit into a connection without a wait. It returns their number.
+type offer func(frames [][]byte) int
 
 // key names a session on its data connection.
 type key [16]byte
@@ -61,7 +66,8 @@ func (s *session) tell(m *protocol.ToClient) {
 	}
 }
 
-// forward queues a frame to the client. It drops the frame if there is no room: the client asks again.
+// forward queues a frame to the client, until flush. It drops the frame if there is no room: the client
+// asks again.
 func (s *session) forward(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +77,30 @@ func (s *session) forward(raw []byte) {
 	}
 	s.frames = append(s.frames, raw)
 	s.bytes += len(raw)
-	s.changed.Signal()
+}
+
+// flush lets the writer send the queued frames.
+func (s *session) flush() { s.changed.Signal() }
+
+// flushNow sends the queued frames itself, which saves waking the writer. The writer sends what the
+// client does not take at once.
+func (s *session) flushNow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writing || s.offer == nil {
+		s.changed.Signal()
+		return
+	}
+	n := s.offer(s.frames)
+	s.bytes -= n
+	for len(s.frames) > 0 && n >= len(s.frames[0]) {
+		n -= len(s.frames[0])
+		s.frames[0], s.frames = nil, s.frames[1:]
+	}
+	if len(s.frames) > 0 {
+		s.frames[0] = s.frames[0][n:]
+		s.changed.Signal()
+	}
 }
 
 // control runs the session's control stream until it ends.
@@ -270,6 +299,9 @@ func (s *session) data(conn net.Conn) {
 			return
 		}
 	}
+	s.mu.Lock()
+	s.offer = newOffer(conn)
+	s.mu.Unlock()
 	var writing sync.WaitGroup
 	writing.Go(func() { s.end(s.write(conn)) })
 	s.end(s.read(s.throttle(conn)))
@@ -280,11 +312,12 @@ func (s *session) data(conn net.Conn) {
 func (s *session) write(conn net.Conn) error {
 	for {
 		s.mu.Lock()
+		s.writing = false
 		for len(s.frames) == 0 && s.over.Err() == nil {
 			s.changed.Wait()
 		}
 		batch := net.Buffers(s.frames)
-		s.frames, s.bytes = nil, 0
+		s.frames, s.bytes, s.writing = nil, 0, true
 		s.mu.Unlock()
 		if s.over.Err() != nil {
 			return context.Cause(s.over)
@@ -296,10 +329,10 @@ func (s *session) write(conn net.Conn) error {
 }
 
 // read forwards the client's frames, in batches by job.
-func (s *session) read(conn io.Reader) error {
+func (s *session) read(conn *throttled) error {
 	scan := frame.NewSwitchScanner(frame.ToCard)
 	var f frame.Frame
-	b := &batch{session: s}
+	b := &batch{session: s, from: conn}
 	var skipped frame.Stats
 	for {
 		_, err := scan.Fill(conn)
@@ -316,9 +349,11 @@ func (s *session) read(conn io.Reader) error {
 	}
 }
 
-// batch gathers frames of one job for its card.
+// batch gathers frames of one job for its card. They follow one another in the scanner's buffer, so the
+// batch is a part of that, until the next read.
 type batch struct {
 	session *session
+	from    *throttled
 	job     *job
 	frames  []byte
 }
@@ -327,23 +362,42 @@ func (b *batch) send() {
 	if len(b.frames) > 0 {
 		b.job.relay.Send(b.frames)
 	}
-	b.frames = b.frames[:0]
+	b.frames = nil
+}
+
+// add appends a frame, unless bytes that are no frame to forward lie between.
+func (b *batch) add(raw []byte) bool {
+	n := len(b.frames)
+	switch {
+	case n == 0:
+		b.frames = raw
+	case n == cap(b.frames) || &b.frames[:n+1][n] != &raw[0]:
+		return false
+	default:
+		b.frames = b.frames[:n+len(raw)]
+	}
+	return true
 }
 
 // take takes a frame of the client. An error ends the session.
 func (b *batch) take(f *frame.Frame) error {
 	s := b.session
 	if f.Kind == wire.KindRegRead || f.Kind == wire.KindRegWrite {
+		b.from.use(len(f.Raw))
 		return s.access(f.Header)
 	}
 	j, err := s.admit(&f.Header)
 	if j == nil || err != nil {
 		return err
 	}
+	b.from.use(len(f.Raw))
 	if j != b.job || len(b.frames)+len(f.Raw) > batchBytes {
 		b.send()
 		b.job = j
 	}
-	b.frames = append(b.frames, f.Raw...)
+	if !b.add(f.Raw) {
+		b.send()
+		b.add(f.Raw)
+	}
 	return nil
 }

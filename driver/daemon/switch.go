@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/driver"
@@ -59,8 +60,36 @@ func (c *card) wake() {
 	c.changed.Broadcast()
 }
 
+// noteDrop notes that the card drops a job of the session, until dropped is closed.
+func (s *session) noteDrop(dropped <-chan struct{}) {
+	s.drops = append(slices.DeleteFunc(s.drops, func(d <-chan struct{}) bool {
+		select {
+		case <-d:
+			return true
+		default:
+			return false
+		}
+	}), dropped)
+}
+
+// awaitDrops waits until the card has dropped the jobs of the session that have ended. A member that has
+// closed its job does not find it in the card's registers any more.
+func (s *session) awaitDrops() {
+	s.card.mu.Lock()
+	drops := s.drops
+	s.drops = nil
+	s.card.mu.Unlock()
+	for _, d := range drops {
+		select {
+		case <-d:
+		case <-s.over.Done():
+		}
+	}
+}
+
 // access answers a register access of the session. An error ends the session.
 func (s *session) access(h frame.Header) error {
+	s.awaitDrops()
 	reply := frame.Header{Kind: wire.KindReply, VID: h.VID, Length: h.Length, Code: wire.CodeBusy}
 	if h.Kind == wire.KindRegRead || s.mayWrite(h.VID) {
 		value, err := s.accessCard(&h)
@@ -77,5 +106,6 @@ func (s *session) access(h frame.Header) error {
 		s.card.counts.writes.Add(1)
 	}
 	s.forward(frame.Append(nil, &reply, nil))
+	s.flush()
 	return nil
 }

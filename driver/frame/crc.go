@@ -1,6 +1,7 @@
 package frame
 
-// CRC-16/CCITT-FALSE, sixteen bytes at a time.
+// CRC-16/CCITT-FALSE, sixteen bytes at a time. Processors that multiply polynomials fold longer data
+// first (fold_amd64.go).
 //
 // Source: M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building High Performance
 // Software-Based CRC Generators" (2005): slicing by N, for a register that shifts left. The
@@ -12,7 +13,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// slices is the number of bytes in one step of CRC.
+// slices is the number of bytes in one step of slice.
 const slices = 16
 
 // tables[k][b] is the effect of byte b on the register when k more bytes follow.
@@ -40,7 +41,12 @@ var tables = func() (t [slices][256]uint16) {
 // CRC returns the CRC-16/CCITT-FALSE of data from the initial value init: wire.CRCInit for a
 // header, the header's CRC for a payload.
 func CRC(init uint16, data []byte) uint16 {
-	r := init
+	r, n := folded(init, data)
+	return slice(r, data[n:])
+}
+
+// slice is CRC by tables.
+func slice(r uint16, data []byte) uint16 {
 	t := &tables
 	for len(data) >= slices {
 		lo := binary.LittleEndian.Uint64(data) ^ uint64(r>>8) ^ uint64(r&0xff)<<8

@@ -53,7 +53,7 @@ func FuzzCRC(f *testing.F) {
 func BenchmarkCRC(b *testing.B) {
 	data := make([]byte, 4032)
 	table := crc16.MakeTable(crc16.CRC16_CCITT_FALSE)
-	b.Run("slicing", func(b *testing.B) {
+	b.Run("driver", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for range b.N {
 			CRC(wire.CRCInit, data)

@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"driver/quant":               {},
 	"driver/element":             {"driver/wire"},
 	"driver/frame":               {"driver/wire"},
+	"driver/frame/asm":           {},
 	"driver/shell":               {},
 	"driver/transport":           {"driver/shell", "driver/transport/scratch", "driver/wire"},
 	"driver/transport/pipe":      {},
@@ -101,7 +102,7 @@ var allowed = map[string][]string{
 	"verify/protocol/carry":   {},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":    {"driver", "driver/wire", "driver/npy", "driver/transport", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
 	"verify/gateware/mutate": {"hwgen/leaf"},
 	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
 	"verify/system/faults":   {"driver/frame", "driver/transport"},
@@ -109,7 +110,7 @@ var allowed = map[string][]string{
 	"verify/system/shared":   {"driver", "driver/daemon", "driver/daemon/protocol", "driver/frame", "driver/model", "driver/transport", "driver/transport/serve", "driver/wire", "verify/reference/oracle"},
 	// It runs verify/protocol/explore and reads its output.
 	"verify/protocol/walks": {"driver/wire", "driver/frame", "driver/model", "driver/cpu"},
-	"verify/...":            {"driver/...", "verify/..."},
+	"verify/...":            {"driver", "driver/...", "verify/..."},
 }
 
 // testsNever lists the packages that the tests of a package must not import either.

@@ -44,15 +44,15 @@ func TestBench(t *testing.T) {
 	require.Regexp(t, `job 0 +none; the last one had epoch`, tributary(context.Background(), "info", "-card", card).out)
 }
 
-// TestBenchTime checks that the measurements take about the given time.
-func TestBenchTime(t *testing.T) {
+// TestBenchOfModel measures a card without a clock.
+func TestBenchOfModel(t *testing.T) {
 	workFolder(t)
 	s := tributary(context.Background(), "bench", "-time", "200ms", "-json")
 	require.Equal(t, 0, s.status, s.errs)
 	var report benchReport
 	require.NoError(t, json.Unmarshal([]byte(s.out), &report))
 	require.Len(t, report.Runs, 1)
-	require.Greater(t, report.Runs[0].Seconds, 0.02)
+	require.Positive(t, report.Runs[0].Seconds)
 	require.Zero(t, report.Runs[0].LinkShare, "the model has no clock that would tell")
 }
 

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
 
@@ -42,6 +46,18 @@ func TestSpeedsAreWeighedBesideTheirPeers(t *testing.T) {
 		}
 		require.Contains(t, peers, s.peer)
 	}
+	require.True(t, serveRow(pair{0.901, 1}).Holds)
+	require.False(t, serveRow(pair{0.899, 1}).Holds)
+	for _, measured := range []bool{true, false} {
+		require.True(t, allReduceRow(pair{1.99, 1}, measured).Holds)
+		require.False(t, allReduceRow(pair{2.01, 1}, measured).Holds)
+	}
+	require.True(t, fairRow(pair{1.99, 1}).Holds)
+	require.False(t, fairRow(pair{2.01, 1}).Holds)
+	require.True(t, rogueRow(pair{1.19, 1}).Holds)
+	require.False(t, rogueRow(pair{1.21, 1}).Holds)
+	require.True(t, lostRow(999).Holds)
+	require.False(t, lostRow(1001).Holds)
 	require.Equal(t, "at least 0.7 x, aim 0.95 x", inSoftwares[0].row(pair{2, 1}).Target)
 	require.Equal(t, "at least 1.26 x, aim 1.8 x", saturated{sum: wire.SumFused}.speedRow(pair{2, 1}).Target)
 }
@@ -57,6 +73,45 @@ func TestTable(t *testing.T) {
 		"what   measured       beside      ratio  target\n"+
 		"speed  150 kcycles/s  200 (peer)  0.750  at least 200 (FALLS SHORT)\n"+
 		"alone  5 cycles                          \n", b.String())
+}
+
+// TestFirstCall: a first call with a wrong sum fails, and a right one leaves zeros.
+func TestFirstCall(t *testing.T) {
+	array := make([]float32, 10)
+	require.NoError(t, firstCall(array, 1, 3, func() error {
+		for i := range array {
+			require.Equal(t, float32(2*(i%7+1)), array[i])
+			array[i] *= 3 // 1 + 2 + 3 instead of 2
+		}
+		return nil
+	}))
+	require.Equal(t, make([]float32, 10), array)
+	require.EqualError(t, firstCall(array, 1, 3, func() error { return nil }), "sum 0 is 2, not 6")
+}
+
+// TestRing: processes of a ring, here goroutines, have the sums.
+func TestRing(t *testing.T) {
+	sockets := t.TempDir()
+	var all sync.WaitGroup
+	for rank := range 3 {
+		all.Go(func() {
+			r := &ring{ringSettings: ringSettings{sockets, 3, rank, 1000}, array: make([]float32, 1000), scratch: make([]float32, ringPiece)}
+			assert.NoError(t, r.connect())
+			assert.NoError(t, firstCall(r.array, rank, 3, r.reduce))
+		})
+	}
+	all.Wait()
+}
+
+// TestRubbish: a rogue sends frames that a switch takes for such, and other bytes.
+func TestRubbish(t *testing.T) {
+	scan := frame.NewSwitchScanner(frame.ToCard)
+	_, err := scan.Fill(bytes.NewReader(makeRubbish()))
+	require.NoError(t, err)
+	for scan.Next(new(frame.Frame)) {
+	}
+	require.GreaterOrEqual(t, scan.Stats().Frames, uint64(20))
+	require.Greater(t, scan.Stats().Hunted, uint64(rogueBytes/4))
 }
 
 // TestHolds: generate keeps a folder with the same files, and replaces one where a file differs

@@ -44,6 +44,11 @@ func (r Row) mustRatio(least float64) Row {
 	return r.must(fmt.Sprintf("at least %g x", least), r.Ratio >= least)
 }
 
+// mustRatioBelow is mustRatio for values that should be small.
+func (r Row) mustRatioBelow(most float64) Row {
+	return r.must(fmt.Sprintf("at most %g x", most), r.Ratio <= most)
+}
+
 // pair is a value and its peer's value, measured in succession.
 type pair struct{ value, peer float64 }
 
