@@ -130,6 +130,7 @@ func (s *stop) proceed() {
 		s.settle()
 		return
 	}
+	s.evictTrailing()
 	if len(s.reports) == 0 { // all have finished, or gone
 		s.first = j.summed
 		if j.paused != nil { // the members that return go on after the calls of those that have gone
@@ -151,6 +152,22 @@ func (s *stop) proceed() {
 	}
 	if len(s.wanted) == 0 {
 		s.hand(low, high)
+	}
+}
+
+// evictTrailing finds seats that the card has evicted although its word has not come: they lack a result
+// that all others had before the card could sum a later one.
+func (s *stop) evictTrailing() {
+	j := s.job
+	if !j.parameters.Partial {
+		return
+	}
+	_, high := s.span()
+	for seat, r := range s.reports {
+		if int(int32(high-1-r.Low)) >= 2*j.parameters.Window {
+			delete(s.reports, seat)
+			j.noteEvicted(seat.bit(), r.Low)
+		}
 	}
 }
 

@@ -392,6 +392,53 @@ func TestMemberGivesUpWaiting(t *testing.T) {
 	}
 }
 
+// TestTrailingMemberWasEvicted: of two members of an earlier daemon's job, one lacks more results than a
+// member may that the card has not evicted. The job goes on without it.
+func TestTrailingMemberWasEvicted(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	const nonce, ahead = 5, 12
+	clients := []*client{attach(t, path, &protocol.Hello{Version: 1}), attach(t, path, &protocol.Hello{Version: 1})}
+	for rank, c := range clients {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
+			Join: &protocol.Join{Nonce: nonce, Rank: pointer(uint32(rank)), Parameters: &protocol.Parameters{
+				Workers: pointer(uint32(2)), Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond)),
+				CarryOnNs: pointer(uint64(patience))}},
+			Report: &protocol.Report{Nonce: nonce, Rank: uint32(rank), Low: uint32(ahead * rank)}, Calls: 1, NextVid: ahead}}})
+	}
+	for _, c := range clients {
+		if e := c.receive().GetEvicted(); !slices.Equal(e.GetRanks(), []uint32{0}) || e.Vid != 0 {
+			t.Errorf("got %v", e)
+		}
+	}
+	if h := clients[1].receive().GetHand(); !h.GetDone() {
+		t.Fatalf("got %v", h)
+	}
+	clients[1].send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: nonce, Rank: 1}}})
+	if b := clients[1].begun(); b.FirstVid != ahead {
+		t.Errorf("the job goes on with %v", b)
+	}
+}
+
+// TestPauseCountsCallsOfTheLost: a member returns after the calls of its former life, too. The card may sum
+// what that life has sent of them.
+func TestPauseCountsCallsOfTheLost(t *testing.T) {
+	path := serve(t, daemon.Options{})
+	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
+	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
+	for n := range uint64(2) {
+		two.call(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: n, Elements: 64, Format: uint32(wire.FP32), FirstVid: uint32(4 * n)})
+	}
+	two.join(b.Nonce, 1, nil) // is refused when the calls have come
+	two.conn.Close()
+	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
+		t.Fatalf("lost %v", l)
+	}
+	attach(t, path, &protocol.Hello{Version: 1}).join(b.Nonce, 1, nil)
+	if p := one.receive().GetPause(); p.GetVid() != 8 {
+		t.Errorf("got %v", p)
+	}
+}
+
 // TestStopsInOrder stops a daemon that has a job: the members learn it, and their sessions end.
 func TestStopsInOrder(t *testing.T) {
 	card, err := driver.Open(testContext(t), "model:lanes=4,workers=4,chunk=16")

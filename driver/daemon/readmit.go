@@ -22,9 +22,9 @@ func (j *job) readmit() {
 	if j.state != running || j.paused != nil || j.returning() == 0 {
 		return
 	}
-	g := gap{vid: j.first}
-	for _, s := range j.seats {
-		if !s.returns && (g.calls == 0 || s.calls > g.calls) {
+	g := gap{j.seats[0].next, j.seats[0].calls}
+	for _, s := range j.seats { // a lost seat may have sent data of calls that others have not announced yet
+		if int32(s.next-g.vid) > 0 {
 			g = gap{s.next, s.calls}
 		}
 	}

@@ -61,12 +61,11 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 
 // checkReports refuses reports that cannot be those of one job: see checkReport.
 func (j *job) checkReports(s *stop) error {
-	first := s.reports[j.seats[0]]
-	for _, seat := range j.seats {
-		r := s.reports[seat]
-		if d := int32(r.Low - first.Low); d < -j.reach() || d > j.reach() {
-			return fmt.Errorf("rank 0 lacks chunk %d and rank %d chunk %d, which cannot be", first.Low, seat.rank, r.Low)
-		}
+	low, high := s.span()
+	if d := int32(high - low); d < 0 || d > 2*j.reach() {
+		return fmt.Errorf("one rank lacks chunk %d and another holds chunk %d, which cannot be", low, high-1)
+	}
+	for seat, r := range s.reports {
 		if err := j.checkHeld(seat, r); err != nil {
 			return err
 		}
@@ -87,8 +86,10 @@ func (j *job) meet(ctx context.Context) (first uint32, seen []uint16, err error)
 		seen = append(seen, uint16(seat.rejoin.GetEpoch()))
 		seat.rejoin = nil
 	}
+	s.evictTrailing()
 	if err := j.checkReports(s); err != nil {
-		j.end(&protocol.Ended{Cause: protocol.Cause_RESULT_LOST, Vid: s.reports[j.seats[0]].Low, Text: err.Error()})
+		low, _ := s.span()
+		j.end(&protocol.Ended{Cause: protocol.Cause_RESULT_LOST, Vid: low, Text: err.Error()})
 	} else {
 		s.proceed()
 	}

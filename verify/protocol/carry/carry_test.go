@@ -4,13 +4,19 @@ import "testing"
 
 // states are the numbers of states of the configurations.
 var states = map[string]int{
-	"small": 429, "card": 11016, "daemon": 26108, "both": 31520, "window": 865530, "three": 205120,
-	"partial": 1172224, "leave-card": 382557, "leave-daemon": 1181903,
+	"small": 181, "card": 1099, "daemon": 1926, "both": 2904, "window": 7520, "three": 11258,
+	"partial": 6104, "leave-card": 34100, "leave-daemon": 24743, "evict": 3065, "evict-window": 34226,
+	"evict-three": 235195, "early": 87283, "return": 1820, "return-card": 7013, "return-daemon": 11180,
+	"return-twice": 7225, "return-evicted": 4296, "return-early": 27365, "return-early-card": 38012,
+	"return-three": 104708, "return-window": 95220, "return-all-early": 294609,
 }
 
-// TestRules explores every configuration, and compares its number of states.
+// TestRules explores every configuration that is not large, and compares its number of states.
 func TestRules(t *testing.T) {
 	for _, c := range configs {
+		if c.large {
+			continue
+		}
 		found := explore(c, 0, "")
 		if found.broken != "" {
 			t.Errorf("%s:\n%s", c.name, found.story())

@@ -1,7 +1,8 @@
 // Carry explores the rules by which a job outlives its card and its daemon: what the daemon and the
 // members' libraries keep, how they stop, and where the next epoch begins (driver/daemon/SPEC.md).
 //
-//	go run ./verify/protocol/carry                  # the rules, in every configuration
+//	go run ./verify/protocol/carry                  # the rules, in every small configuration
+//	go run ./verify/protocol/carry -large           # adds configurations of half a million states and more
 //	go run ./verify/protocol/carry -weaken no-stop  # leaves a rule out, prints how that fails
 //	go run ./verify/protocol/carry -list            # configurations, properties and weakenings
 //
@@ -9,8 +10,9 @@
 // violation, with exit status 1. It shares no code with the daemon, the driver or the other explorer.
 //
 // Within an epoch the exchange with the card is the one that the other explorer checks: packets are
-// neither lost nor repeated here. A contribution reaches the card at once; a result waits for the
-// daemon, and then for each member, in any order.
+// neither lost nor repeated here. A contribution reaches the card at once. The daemon sees a result
+// when the card has summed it; it reaches each member later, in any order, or not before the epoch's
+// end.
 package main
 
 import (
@@ -23,6 +25,7 @@ import (
 func main() {
 	weaken := flag.String("weaken", "", "leave out this rule, and print how that fails")
 	only := flag.String("config", "", "explore this configuration alone")
+	large := flag.Bool("large", false, "add the configurations of half a million states and more")
 	list := flag.Bool("list", false, "list configurations, properties and weakenings")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -48,7 +51,7 @@ func main() {
 		os.Exit(1)
 	default:
 		for _, c := range configs {
-			if *only != "" && c.name != *only {
+			if *only != c.name && (*only != "" || c.large && !*large) {
 				continue
 			}
 			found := explore(c, 0, "")

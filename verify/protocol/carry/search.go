@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-func fmtChunk(v int) string { return fmt.Sprintf(": the kept result of chunk %d", v) }
-
 // outcome is what an exploration found.
 type outcome struct {
 	states int
@@ -59,7 +57,7 @@ func explore(c config, rules ruleSet, only string) outcome {
 			if !w.take(s) {
 				return
 			}
-			moves = moves || s.kind < cardDies
+			moves = moves || s.kind < evictLiving
 			if w.broken != "" {
 				found = &outcome{states: len(all), broken: w.broken, how: w.how, path: retell(&c, rules, all, int32(i), &s)}
 				return
@@ -73,22 +71,29 @@ func explore(c config, rules ruleSet, only string) outcome {
 			return *found
 		}
 		w.state = all[i].state
-		if n, v := w.lacking(); n >= 0 && !moves && (only == "" || only == "progress") {
-			return outcome{states: len(all), broken: "progress", how: fmt.Sprintf("no step is possible, and member %d lacks the result of chunk %d", n, v),
+		if w.over == notOver && !moves && (only == "" || only == "progress") {
+			return outcome{states: len(all), broken: "progress", how: "no step is possible, and " + w.waits(),
 				path: retell(&c, rules, all, int32(i), nil)}
 		}
 	}
 	return outcome{states: len(all)}
 }
 
-// lacking returns a living member and a chunk whose result it lacks, or -1.
-func (w *world) lacking() (n, v int) {
-	for n := range w.members {
-		if m := &w.members[n]; !m.dead && m.low() < w.config.chunks {
-			return n, m.low()
+// waits describes what a job waits for that makes no step.
+func (w *world) waits() string {
+	for n := range w.config.members {
+		m := &w.members[n]
+		switch low := m.low(); {
+		case !m.here() || w.noticed&seat(n) != 0 && !m.entering:
+		case m.entering:
+			return fmt.Sprintf("member %d, which has returned, is not in the job", n)
+		case low < w.config.chunks:
+			return fmt.Sprintf("member %d lacks the result of chunk %d", n, low)
+		default:
+			return fmt.Sprintf("member %d has not finished", n)
 		}
 	}
-	return -1, 0
+	return "the job is not over"
 }
 
 // retell describes the path to a state, and a last step from it.
@@ -100,7 +105,7 @@ func retell(c *config, rules ruleSet, all []visited, to int32, last *step) []str
 	if last != nil {
 		steps = append(steps, *last)
 	}
-	w := &world{config: c, rules: rules}
+	w := &world{config: c, rules: rules, retell: true}
 	w.start()
 	var lines []string
 	for _, s := range steps {

@@ -5,16 +5,23 @@ type kind uint8
 const (
 	send kind = iota
 	reduce
-	deliver
 	take
+	evict
+	notice
+	finishes
 	report
 	hand
 	begin
 	begun
+	renew
 	daemonReturns
-	cardDies // the first failure
+	learns
+	evictLiving // from here on: what need not happen
+	cardDies
 	daemonDies
 	memberDies
+	memberReturns
+	finishesEarly
 )
 
 type step struct {
@@ -27,39 +34,68 @@ type step struct {
 // steps calls f with every step that may be possible.
 func (w *world) steps(f func(step)) {
 	for m := range uint8(w.config.members) {
-		for v := range uint8(w.config.chunks) {
-			f(step{kind: send, member: m, chunk: v})
-			f(step{kind: deliver, member: m, chunk: v})
-			for e := range uint8(maxEpochs) {
+		f(step{kind: send, member: m})
+		for e := uint8(w.members[m].epoch); ; e-- {
+			for v := range uint8(w.config.chunks) {
 				f(step{kind: take, member: m, chunk: v, epoch: e})
 			}
+			if e == 0 || !w.weak(staleEpoch) {
+				break
+			}
 		}
-		f(step{kind: report, member: m})
-		f(step{kind: hand, member: m})
-		f(step{kind: begun, member: m})
-		f(step{kind: memberDies, member: m})
+		for k := evict; k <= finishesEarly; k++ {
+			if ofMember[k] {
+				f(step{kind: k, member: m})
+			}
+		}
+		for v := range uint8(w.config.chunks + 1) {
+			f(step{kind: memberReturns, member: m, chunk: v})
+		}
 	}
 	for v := range uint8(w.config.chunks) {
 		f(step{kind: reduce, chunk: v})
 	}
-	f(step{kind: begin})
-	f(step{kind: daemonReturns})
-	f(step{kind: cardDies})
-	f(step{kind: daemonDies})
+	for _, k := range []kind{notice, begin, renew, daemonReturns, cardDies, daemonDies} {
+		f(step{kind: k})
+	}
 }
+
+// ofMember are the kinds of steps that have a member and nothing else.
+var ofMember = [...]bool{evict: true, evictLiving: true, finishes: true, finishesEarly: true, learns: true,
+	report: true, hand: true, begun: true, memberDies: true}
 
 // take makes a step and reports whether it was possible.
 func (w *world) take(s step) bool {
+	if w.over != notOver || !w.apply(s) {
+		return false
+	}
+	w.infer()
+	w.end()
+	w.settle()
+	return true
+}
+
+func (w *world) apply(s step) bool {
 	m, v := int(s.member), int(s.chunk)
 	switch s.kind {
 	case send:
-		return w.send(m, v)
+		return w.send(m)
 	case reduce:
 		return w.reduce(v)
-	case deliver:
-		return w.deliver(m, v)
 	case take:
 		return w.takeResult(m, v, int(s.epoch))
+	case evict:
+		return w.evict(m, false)
+	case evictLiving:
+		return w.evict(m, true)
+	case notice:
+		return w.notice()
+	case finishes:
+		return w.finishes(m, false)
+	case finishesEarly:
+		return w.finishes(m, true)
+	case learns:
+		return w.learns(m)
 	case report:
 		return w.report(m)
 	case hand:
@@ -68,107 +104,93 @@ func (w *world) take(s step) bool {
 		return w.begin()
 	case begun:
 		return w.begun(m)
-	case daemonReturns:
-		if w.daemonUp {
-			return false
-		}
-		w.say("a new daemon starts, and gathers reports")
-		w.daemonUp = true
-		w.gather()
-		return true
-	case cardDies:
-		if w.cards == 0 || !w.cardUp || !w.daemonUp {
-			return false
-		}
-		w.say("the card dies; the daemon gathers reports")
-		w.cards--
-		w.forgetJob()
-		w.gather()
-		return true
-	case daemonDies:
-		if w.deaths == 0 || !w.daemonUp {
-			return false
-		}
-		w.say("the daemon dies; the card drops the job")
-		w.deaths--
-		w.forgetJob()
-		w.daemonUp, w.gathering, w.kept = false, false, [maxChunks]value{}
-		return true
-	case memberDies:
-		return w.dies(m)
+	case renew:
+		return w.renew()
+	case memberReturns:
+		return w.returns(m, v)
 	}
-	return false
+	return w.fail(s.kind, m)
 }
 
-func (w *world) forgetJob() {
-	w.cardUp, w.summed, w.given = false, 0, [maxChunks][maxMembers]content{}
-}
-
-// gather has the daemon ask all members for reports.
-func (w *world) gather() {
-	w.gathering = true
-	for i := range w.members {
-		w.members[i].reported = false
-	}
-}
-
-func (w *world) dies(n int) bool {
-	m := &w.members[n]
-	if w.leaves == 0 || m.dead {
+// send has a member contribute its next chunk.
+func (w *world) send(n int) bool {
+	v, ready := w.next(n)
+	if !ready || w.blocks(v) != 0 {
 		return false
 	}
-	w.say("member %d dies", n)
-	w.leaves--
-	*m = member{dead: true}
-	return true
-}
-
-// running reports whether a member takes part in the card's epoch.
-func (w *world) running(n int) bool {
 	m := &w.members[n]
-	return !m.dead && !m.stopped && m.epoch == w.epoch && w.cardUp && w.daemonUp && !w.gathering
-}
-
-// send has a member contribute its next chunk. The card's slot is free when all members have shown
-// that they are done with the chunk 2W before.
-func (w *world) send(n, v int) bool {
-	m := &w.members[n]
-	if !w.running(n) || v < int(m.first) || m.sent&bit(v) != 0 || v > int(m.first) && m.sent&bit(v-1) == 0 ||
-		v >= m.low()+w.config.window {
-		return false
-	}
-	if u := v - w.config.window; u >= int(w.first) {
-		for o := range w.members {
-			if other := &w.members[o]; !other.dead && other.sent&bit(u) == 0 {
-				return false
-			}
-		}
-	}
 	m.sent |= bit(v)
 	c := input
 	if m.held[v] != 0 {
 		if c = zeros; w.weak(noZeros) {
 			c = sum
 		}
+	} else if !w.config.boundary(int(m.from)) {
+		c = sum
 	}
-	w.say("member %d contributes chunk %d%s", n, v, [...]string{"", "", " as zeros", " from an array that has been overwritten"}[c])
-	if w.summed&bit(v) == 0 {
+	if c == input {
+		m.gave |= bit(v)
+	}
+	w.say("member %d contributes chunk %d%s", n, v, [...]string{"", "", " as zeros", ", and not its input"}[c])
+	if w.summed[w.epoch]&bit(v) == 0 {
 		w.given[v][n] = c
 	}
+	w.announced = max(w.announced, int8(w.config.after(v)))
 	return true
 }
 
-// reduce has the card sum a chunk: with the inputs of all living members, or at its deadline.
+// next returns the chunk that a member contributes next, and whether it may.
+func (w *world) next(n int) (v int, ready bool) {
+	m := &w.members[n]
+	if !w.running(n) {
+		return 0, false
+	}
+	v = int(max(m.first, m.from))
+	for m.sent&bit(v) != 0 {
+		v++
+	}
+	if v >= w.config.chunks || v >= m.low()+w.config.window {
+		return 0, false
+	}
+	return v, !w.paused || v < int(w.pause) || w.weak(pauseDropsNothing|noPause)
+}
+
+// running reports whether a member takes part in the card's epoch.
+func (w *world) running(n int) bool {
+	m := &w.members[n]
+	return m.here() && !m.entering && !m.stopped && m.epoch == w.epoch && w.cardUp && w.daemonUp && !w.gathering &&
+		w.evicted&seat(n) == 0
+}
+
+// blocks returns the seats that keep chunk v out of its slot: those that have not shown that they are
+// done with the chunk 2W before. Contributions of the chunk W after that one show it.
+func (w *world) blocks(v int) seats {
+	if v < int(w.first)+2*w.config.window {
+		return 0
+	}
+	var s seats
+	for n := range w.config.members {
+		m := &w.members[n]
+		done := m.epoch == w.epoch && m.sent&bit(v-w.config.window) != 0 || m.finish != unfinished && !w.config.early
+		if !done && w.evicted&seat(n) == 0 {
+			s |= seat(n)
+		}
+	}
+	return s
+}
+
+// reduce has the card sum a chunk: with the inputs of all that are not evicted, or at its deadline. The
+// daemon sees the result, and keeps it.
 func (w *world) reduce(v int) bool {
-	if !w.cardUp || w.gathering || w.summed&bit(v) != 0 {
+	if !w.cardUp || w.gathering || w.summed[w.epoch]&bit(v) != 0 {
 		return false
 	}
 	var r value
 	all := true
-	for n, c := range w.given[v] {
+	for n, c := range w.given[v][:w.config.members] {
 		switch {
 		case c == nothing:
-			all = all && w.members[n].dead
+			all = all && w.evicted&seat(n) != 0
 			continue
 		case c == input:
 			r |= 1 << (3 + n)
@@ -181,189 +203,101 @@ func (w *world) reduce(v int) bool {
 		return false
 	}
 	w.say("the card sums chunk %d, with contributions of %03b", v, r.named())
-	w.summed |= bit(v)
+	w.summed[w.epoch] |= bit(v)
 	w.sums[w.epoch][v] = r
+	w.given[v] = [maxMembers]content{}
+	if !w.weak(noDaemonKeep) && w.kept[v] == 0 {
+		keep(&w.kept, v, w.config.depth(), r)
+	}
 	return true
 }
 
-// deliver has a result reach the daemon, which keeps it and sends it to a member that has contributed.
-// The card repeats a result that is lost, until it reaches the member.
-func (w *world) deliver(n, v int) bool {
+// underWay returns the results of an epoch that may reach a member.
+func (w *world) underWay(n, epoch int) chunks {
 	m := &w.members[n]
-	if !w.running(n) || w.summed&bit(v) == 0 || m.sent&bit(v) == 0 || (m.read|m.flight[w.epoch])&bit(v) != 0 {
-		return false
+	switch {
+	case m.dead || m.entering || m.finish == known || m.stopped && !w.weak(noStop):
+		return 0
+	case epoch == int(m.epoch):
+		return w.summed[epoch] & m.sent &^ m.read
 	}
-	w.say("the daemon sends the result of chunk %d to member %d", v, n)
-	if !w.weak(noDaemonKeep) && w.kept[v] == 0 {
-		keep(&w.kept, v, w.config.depth(), w.sums[w.epoch][v])
-	}
-	m.flight[w.epoch] |= bit(v)
-	return true
+	return m.late[epoch]
 }
 
 // takeResult has a result that was under way reach a member.
 func (w *world) takeResult(n, v, epoch int) bool {
 	m := &w.members[n]
-	if m.dead || m.flight[epoch]&bit(v) == 0 {
+	if w.underWay(n, epoch)&bit(v) == 0 || m.held[v] != 0 && !w.weak(replaceKept) {
 		return false
 	}
-	w.say("member %d reads the result of chunk %d of epoch %d", n, v, epoch)
-	m.flight[epoch] &^= bit(v)
-	if epoch == int(m.epoch) {
+	w.say("member %d takes the result of chunk %d of epoch %d", n, v, epoch)
+	if w.weak(replaceKept) {
 		m.read |= bit(v)
 	}
-	switch {
-	case epoch != int(m.epoch) && !w.weak(staleEpoch):
-		w.tell += ", and drops it: it is in another epoch"
-	case m.stopped && !w.weak(noStop):
-		w.tell += ", and drops it: it has stopped"
-	case m.held[v] != 0 && !w.weak(replaceKept):
-		w.tell += ", and drops it: it holds one"
-	default:
-		if m.held[v] != 0 {
-			m.held[v] = 0
-		}
-		w.hold(n, v, w.sums[epoch][v])
-	}
+	m.late[epoch] &^= bit(v)
+	w.hold(n, v, w.sums[epoch][v])
 	return true
 }
 
-// report has a member stop and report what it holds.
-func (w *world) report(n int) bool {
-	m := &w.members[n]
-	if m.dead || !w.daemonUp || !w.gathering || m.reported {
+// evict has the card evict the seats that block a member. It is a failure if one of them lives.
+func (w *world) evict(n int, failure bool) bool {
+	v, ready := w.next(n)
+	if !ready || !w.config.partial {
 		return false
 	}
-	w.say("member %d stops and reports the results that it holds", n)
-	m.reported, m.stopped, m.starting = true, true, false
-	m.told = 0
-	for v := range m.held {
-		if m.held[v] != 0 {
-			m.told |= bit(v)
+	s := w.blocks(v)
+	living := int8(0)
+	for o := range w.config.members {
+		if s&seat(o) != 0 && w.takesPart(o) {
+			living++
 		}
 	}
+	if s == 0 || failure != (living > 0) || living > w.left.evictions {
+		return false
+	}
+	w.say("the card evicts %03b, which blocks chunk %d of member %d", s, v, n)
+	w.left.evictions -= living
+	w.evicted |= s
 	return true
 }
 
-// source returns the result of a chunk that the daemon or a member's library keeps.
-func (w *world) source(v int) value {
-	if w.kept[v] != 0 {
-		return w.kept[v]
-	}
-	for n := range w.members {
-		if m := &w.members[n]; !m.dead && m.reported && m.told&bit(v) != 0 && m.ring[v] != 0 {
-			return m.ring[v]
-		}
-	}
-	return 0
-}
-
-// allReported reports whether the daemon knows what each living member holds.
-func (w *world) allReported() bool {
-	some, all := false, true
-	for n := range w.members {
-		if m := &w.members[n]; !m.dead {
-			some, all = some || m.reported, all && m.reported
-		}
-	}
-	return some && (all || w.weak(noBarrier))
-}
-
-// hand has a member that has stopped take the kept results that it lacks.
-func (w *world) hand(n int) bool {
-	m := &w.members[n]
-	if !w.daemonUp || !w.gathering || m.dead || !m.reported || !w.allReported() || w.weak(keptNotHanded|handWithStart|firstOfFastest) {
-		return false
-	}
-	w.say("member %d takes what it lacks", n)
-	var got chunks
-	for v := range w.config.chunks {
-		if kept := w.source(v); kept != 0 && m.told&bit(v) == 0 {
-			got |= bit(v)
-			w.tell += fmtChunk(v)
-			if m.held[v] == 0 {
-				w.hold(n, v, kept)
-			}
-		}
-	}
-	m.told |= got
-	return got != 0
-}
-
-// begin has the daemon set the job up in the next epoch, when all members have reported and hold the
-// results that were kept. It begins with the first chunk that a member lacks.
-func (w *world) begin() bool {
-	if !w.daemonUp || !w.gathering || int(w.epoch)+1 == maxEpochs || !w.allReported() {
-		return false
-	}
-	before := w.state
-	w.epoch++
-	w.cardUp, w.gathering = true, false
-	w.summed, w.given, w.handed = 0, [maxChunks][maxMembers]content{}, [maxChunks]value{}
-	w.first = int8(w.config.chunks)
-	for v := w.config.chunks - 1; v >= 0; v-- {
-		if !w.beginChunk(v) {
-			w.state = before
-			return false
-		}
-	}
-	w.say("the daemon sets the job up in epoch %d, from chunk %d", w.epoch, w.first)
-	for n := range w.members {
-		if m := &w.members[n]; !m.dead {
-			m.starting = true
-		}
-	}
-	return true
-}
-
-// beginChunk decides what becomes of a chunk in the next epoch. It returns false if a member has not
-// taken its kept result yet.
-func (w *world) beginChunk(v int) bool {
-	lacks, holder := false, -1
-	for n := range w.members {
-		m := &w.members[n]
-		switch {
-		case m.dead:
-		case m.reported && m.told&bit(v) != 0:
-			holder = n
-		default:
-			lacks = true
-		}
-	}
-	if !lacks && !w.weak(firstOfSlowest) {
+// notice has the card's notice of evictions reach the daemon. One of an old epoch means nothing.
+func (w *world) notice() bool {
+	if w.cardUp && w.daemonUp && w.noticed != w.evicted {
+		w.say("the daemon learns that the card has evicted %03b", w.evicted)
+		w.noticed = w.evicted
 		return true
 	}
-	if holder >= 0 && w.weak(firstOfFastest) {
+	if w.stale != 0 {
+		w.say("the daemon learns that the card had evicted %03b", w.stale)
+		w.marked, w.stale = w.marked|w.stale, 0
 		return true
 	}
-	kept := w.source(v)
-	switch {
-	case kept != 0 && w.weak(handWithStart):
-		w.handed[v] = kept
-		return true
-	case kept != 0 && lacks && !w.weak(keptNotHanded|noBarrier):
+	return false
+}
+
+// finishes has a member finish: after all calls, or early, after some. The card confirms it.
+func (w *world) finishes(n int, early bool) bool {
+	m := &w.members[n]
+	low := m.low()
+	if !w.running(n) || early != (low < w.config.chunks) {
 		return false
-	case kept == 0 && lacks && holder >= 0 && !w.weak(sumLost):
-		w.violate("nothing lost", "member %d holds the result of chunk %d, and nobody has kept it for those that lack it", holder, v)
 	}
-	w.first = int8(v)
+	if early && (!w.config.early || !w.config.boundary(low) || m.sent>>low != 0) {
+		return false
+	}
+	w.say("member %d finishes, and the card confirms it", n)
+	m.finish = confirmed
 	return true
 }
 
-// begun has a member begin the epoch.
-func (w *world) begun(n int) bool {
+// learns has the confirmation of its finish reach a member.
+func (w *world) learns(n int) bool {
 	m := &w.members[n]
-	if m.dead || !m.starting {
+	if m.dead || m.finish != confirmed {
 		return false
 	}
-	w.say("member %d begins epoch %d", n, w.epoch)
-	m.starting, m.stopped = false, false
-	m.epoch, m.first, m.sent, m.read = w.epoch, w.first, 0, 0
-	for v, r := range w.handed {
-		if r != 0 && m.held[v] == 0 {
-			w.tell += fmtChunk(v)
-			w.hold(n, v, r)
-		}
-	}
+	w.say("member %d learns that it has finished", n)
+	m.finish = known
 	return true
 }
