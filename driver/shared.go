@@ -345,11 +345,15 @@ func (c *Card) rejoin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, j := range c.seated {
+		var epoch *uint32
+		if j.seats.begun {
+			epoch = new(uint32(j.epoch))
+		}
 		for _, rank := range bitSlice(j.here) {
 			m := j.members[rank]
 			j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
 				Join:   &protocol.Join{Nonce: j.seats.nonce, Rank: new(uint32(rank)), Parameters: j.cfg.Parameters()},
-				Report: j.report(rank), Epoch: uint32(j.epoch), Calls: m.calls, NextVid: m.next,
+				Report: j.report(rank), Epoch: epoch, Calls: m.calls, NextVid: m.next,
 			}}})
 		}
 		j.announceAll()

@@ -419,6 +419,43 @@ func TestTrailingMemberWasEvicted(t *testing.T) {
 	}
 }
 
+// TestRejoinBeforeTheFirstEpoch: a member rejoins that has not seen an epoch. It once counted as one that
+// has seen epoch 0, and the card refused the next epoch as older than its last one.
+func TestRejoinBeforeTheFirstEpoch(t *testing.T) {
+	var path string
+	var last uint32
+	for last < 40_000 || last > 58_000 { // a new card's first epoch is random
+		_, path = serveNamed(t, "model:lanes=4,workers=4,chunk=16,window=4", daemon.Options{})
+		one, two, b := pair(t, path, &protocol.Parameters{})
+		last = b.Epoch
+		for rank, c := range []*client{one, two} {
+			c.write(finish(b, uint8(rank), 0))
+		}
+		for _, c := range []*client{one, two} {
+			if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_FINISHED {
+				t.Fatalf("got %v", e)
+			}
+		}
+	}
+	const nonce = 5
+	clients := []*client{attach(t, path, &protocol.Hello{Version: 1}), attach(t, path, &protocol.Hello{Version: 1})}
+	for rank, epoch := range []*uint32{nil, pointer(uint32(26_000))} {
+		clients[rank].send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
+			Join: &protocol.Join{Nonce: nonce, Rank: pointer(uint32(rank)), Parameters: &protocol.Parameters{
+				Workers: pointer(uint32(2)), CarryOnNs: pointer(uint64(patience))}},
+			Report: &protocol.Report{Nonce: nonce, Rank: uint32(rank)}, Epoch: epoch}}})
+	}
+	for rank, c := range clients {
+		if h := c.receive().GetHand(); !h.GetDone() {
+			t.Fatalf("got %v", h)
+		}
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Held{Held: &protocol.Held{Nonce: nonce, Rank: uint32(rank)}}})
+	}
+	if b := clients[0].receive().GetBegin(); b.GetEpoch() != last+1 {
+		t.Errorf("after epoch %d, got %v", last, b)
+	}
+}
+
 // TestPauseCountsCallsOfTheLost: a member returns after the calls of its former life, too. The card may sum
 // what that life has sent of them.
 func TestPauseCountsCallsOfTheLost(t *testing.T) {

@@ -83,7 +83,9 @@ func (j *job) meet(ctx context.Context) (first uint32, seen []uint16, err error)
 		if s.reports[seat] = seat.rejoin.GetReport(); s.reports[seat] == nil {
 			s.reports[seat] = &protocol.Report{Low: seat.next}
 		}
-		seen = append(seen, uint16(seat.rejoin.GetEpoch()))
+		if seat.rejoin.Epoch != nil { // else its first epoch had not begun, or it had not heard of that
+			seen = append(seen, uint16(*seat.rejoin.Epoch))
+		}
 		seat.rejoin = nil
 	}
 	s.evictTrailing()

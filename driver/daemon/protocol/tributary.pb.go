@@ -1690,7 +1690,7 @@ type Rejoin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Join          *Join                  `protobuf:"bytes,1,opt,name=join,proto3" json:"join,omitempty"` // with rank and all parameters
 	Report        *Report                `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
-	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`                    // the latest that the seat has seen
+	Epoch         *uint32                `protobuf:"varint,3,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"`              // the latest that the seat has seen, if any
 	Calls         uint64                 `protobuf:"varint,4,opt,name=calls,proto3" json:"calls,omitempty"`                    // how many the seat has completed
 	NextVid       uint32                 `protobuf:"varint,5,opt,name=next_vid,json=nextVid,proto3" json:"next_vid,omitempty"` // the first VID after those calls
 	unknownFields protoimpl.UnknownFields
@@ -1742,8 +1742,8 @@ func (x *Rejoin) GetReport() *Report {
 }
 
 func (x *Rejoin) GetEpoch() uint32 {
-	if x != nil {
-		return x.Epoch
+	if x != nil && x.Epoch != nil {
+		return *x.Epoch
 	}
 	return 0
 }
@@ -3009,13 +3009,14 @@ const file_tributary_proto_rawDesc = "" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
 	"\x03low\x18\x03 \x01(\rR\x03low\x12\x12\n" +
 	"\x04held\x18\x04 \x03(\rR\x04held\x12\x1b\n" +
-	"\tkept_from\x18\x05 \x01(\rR\bkeptFrom\"\xa5\x01\n" +
+	"\tkept_from\x18\x05 \x01(\rR\bkeptFrom\"\xb4\x01\n" +
 	"\x06Rejoin\x12&\n" +
 	"\x04join\x18\x01 \x01(\v2\x12.tributary.v1.JoinR\x04join\x12,\n" +
-	"\x06report\x18\x02 \x01(\v2\x14.tributary.v1.ReportR\x06report\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x14\n" +
+	"\x06report\x18\x02 \x01(\v2\x14.tributary.v1.ReportR\x06report\x12\x19\n" +
+	"\x05epoch\x18\x03 \x01(\rH\x00R\x05epoch\x88\x01\x01\x12\x14\n" +
 	"\x05calls\x18\x04 \x01(\x04R\x05calls\x12\x19\n" +
-	"\bnext_vid\x18\x05 \x01(\rR\anextVid\"C\n" +
+	"\bnext_vid\x18\x05 \x01(\rR\anextVidB\b\n" +
+	"\x06_epoch\"C\n" +
 	"\x05Fetch\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x10\n" +
@@ -3262,6 +3263,7 @@ func file_tributary_proto_init() {
 	file_tributary_proto_msgTypes[5].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[8].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[9].OneofWrappers = []any{}
+	file_tributary_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
