@@ -20,7 +20,6 @@ type keeper struct {
 	kills   []kill   // of this round; the first one is armed
 	timer   *time.Timer
 	to      chan<- report // takes the events; nil: nobody
-	spared  bool
 	closing bool
 	ended   sync.WaitGroup
 }
@@ -28,8 +27,7 @@ type keeper struct {
 // report is an event of a process.
 type report struct {
 	event
-	from    *process
-	process int // the member's number in its group
+	from *process
 }
 
 func newKeeper(s *site, role, name string, environment ...string) *keeper {
