@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -239,6 +240,7 @@ func TestReduceCarriesOn(t *testing.T) {
 	})
 	args := []string{"reduce", "-card", name, "-carry-on", "10s", "-verify", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy"}
 	said := strings.NewReplacer(name, "lab").Replace(transcript(args, tributary(context.Background(), args...)))
+	said = regexp.MustCompile(`for it, 9\.\d+s at`).ReplaceAllString(said, "for it, 10s at") // the outage has begun before
 	golden(t, filepath.Join(dir, "reduce-carry-on.txt"), said)
 	sameArray(t, float32s([]int{2, 3}, 11, 22, 33, 44, 55, 66), readArray(t, "sum.npy"))
 
