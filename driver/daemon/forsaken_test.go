@@ -41,20 +41,27 @@ func TestForsakenJob(t *testing.T) {
 	awaitNoJobs(t, s)
 }
 
-// TestForsakenRejoin: a job of an earlier daemon ends when all members have left that returned, and begins
-// with no rank that it lacks. It once kept its room on the card for the time to carry on.
+// TestForsakenRejoin: a job of an earlier daemon ends when all members have left that returned. It begins
+// neither with a rank that it lacks, nor with one that is taken. It once kept its room on the card for the
+// time to carry on.
 func TestForsakenRejoin(t *testing.T) {
 	s, path := metricServer(t)
 	c := attach(t, path, &protocol.Hello{Version: 1})
-	rejoin := func(nonce uint64, rank uint32) {
+	rejoin := func(c *client, nonce uint64, rank uint32) {
 		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{Join: &protocol.Join{
 			Nonce: nonce, Rank: &rank, Parameters: &protocol.Parameters{CarryOnNs: pointer(uint64(patience))}}}}})
 	}
-	rejoin(1, 4)
+	rejoin(c, 1, 4)
 	if e := c.receive().GetEnded(); e.GetNonce() != 1 {
 		t.Errorf("got %v", e)
 	}
-	rejoin(2, 3)
+	rejoin(c, 2, 3)
+	other := attach(t, path, &protocol.Hello{Version: 1})
+	awaitMetric(t, s, `tributary_jobs{card="card",state="gathering"}`, 1)
+	rejoin(other, 2, 3)
+	if e := other.receive().GetEnded(); e.GetText() != "another process has rank 3" {
+		t.Errorf("got %v", e)
+	}
 	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: 2, Rank: 3}}})
 	awaitMetric(t, s, `tributary_jobs_ended_total{card="card",cause="member_lost"}`, 1)
 	awaitNoJobs(t, s)
