@@ -61,19 +61,28 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if c.server.stopping() {
 		return nil, refuse(protocol.Reason_STOPPING, "the daemon is being stopped; try another one")
 	}
-	if !c.hasRoom() {
-		soon := len(c.jobs) < c.driver.Info().Jobs // when the card has dropped those that are over
-		if !p.Queue && !soon {
+	if c.full() {
+		if !p.Queue {
 			return nil, refuse(protocol.Reason_FULL, "the card holds %d jobs at once, and all are in use; close one, or ask to wait for room", c.driver.Info().Jobs)
 		}
 		if len(c.queue) >= c.server.limits.Queue {
 			return nil, c.server.limited(limitQueue, "%d jobs wait for room on card %s, the daemon's limit", len(c.queue), c.name)
 		}
+	}
+	c.enter(j)
+	j.wait = time.AfterFunc(wait, func() { j.giveUp(wait) })
+	return j, nil
+}
+
+// full reports whether a new job has to wait for the end of another one.
+func (c *card) full() bool { return len(c.jobs) >= c.driver.Info().Jobs }
+
+// enter enters a job. If the card has no room for it yet, the job waits for that.
+func (c *card) enter(j *job) {
+	if !c.hasRoom() {
 		c.queue = append(c.queue, j)
 	}
 	c.jobs[j.nonce] = j
-	j.wait = time.AfterFunc(wait, func() { j.giveUp(wait) })
-	return j, nil
 }
 
 // hasRoom reports whether the card has a number for one more job. It has none while jobs wait for room.

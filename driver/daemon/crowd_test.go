@@ -121,8 +121,8 @@ func TestQueueComesFirst(t *testing.T) {
 }
 
 // TestRoomIsThere: a job that waited for room starts however many jobs end at once, also while the card
-// sets them up. The daemon once gave the room of all of them when the card had dropped the first: jobs
-// ended because they found no slots.
+// sets them up. A job that does not wait is not refused when another has just ended. The daemon once gave
+// the room of all of them when the card had dropped the first: jobs ended because they found no slots.
 func TestRoomIsThere(t *testing.T) {
 	_, path := metricServer(t)
 	c := attach(t, path, &protocol.Hello{Version: 1})
@@ -138,11 +138,14 @@ func TestRoomIsThere(t *testing.T) {
 				t.Fatalf("got %v", e)
 			}
 		}
+		if m.GetRefused() != nil {
+			t.Fatalf("got %v", m)
+		}
 		return m
 	}
-	create := func() uint64 {
+	create := func(queue bool) uint64 {
 		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{
-			Queue: true, Parameters: &protocol.Parameters{Workers: pointer(uint32(1))}}}})
+			Queue: queue, Parameters: &protocol.Parameters{Workers: pointer(uint32(1))}}}})
 		m := receive()
 		for m.GetCreated() == nil {
 			m = receive()
@@ -155,13 +158,13 @@ func TestRoomIsThere(t *testing.T) {
 		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Abort{Abort: &protocol.Abort{Nonce: nonce}}})
 	}
 	for range 100 {
-		abort(create())
+		abort(create(false))
 	}
-	create()
-	create()
+	create(true)
+	create(true)
 	for range 500 { // two run, and two wait
-		create()
-		create()
+		create(true)
+		create(true)
 		for len(running) < 2 {
 			receive()
 		}

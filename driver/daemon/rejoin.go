@@ -26,7 +26,7 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		case err != nil:
 			refuse(protocol.Cause_CARD_LOST, "the daemon's card cannot continue the job: %s", err)
 			return
-		case c.server.stopping() || !c.hasRoom():
+		case c.server.stopping() || c.full():
 			refuse(protocol.Cause_CARD_LOST, "the daemon has no room for the job any more")
 			return
 		}
@@ -52,7 +52,7 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 	if !known {
 		wait := j.parameters.CarryOn
 		j.wait = time.AfterFunc(wait, func() { j.giveUp(wait) })
-		c.jobs[j.nonce] = j
+		c.enter(j)
 	}
 	seat := j.seats[rank]
 	seat.session, seat.rejoin, seat.calls, seat.next = s, p, p.GetCalls(), p.GetNextVid()
