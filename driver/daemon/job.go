@@ -297,8 +297,15 @@ func (j *job) forsaken() bool {
 }
 
 // report tells the members of a job that has not started what it waits for.
-func (j *job) report() {
-	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: j.waiting()}})
+func (j *job) report() { j.reportExcept(nil) }
+
+// reportExcept is report for all but one session, which knows.
+func (j *job) reportExcept(one *session) {
+	for _, s := range j.sessions(everyone) {
+		if s != one {
+			s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: j.waiting()}})
+		}
+	}
 }
 
 // waiting is what a job that has not started waits for.

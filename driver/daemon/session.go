@@ -184,6 +184,9 @@ func (s *session) join(p *protocol.Join) {
 	w, rank := j.waiting(), uint32(seat.rank)
 	w.Rank, w.Request, w.Parameters = &rank, p.Request, j.parameters.Parameters()
 	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Waiting{Waiting: w}})
+	if j.state == gathering {
+		j.reportExcept(s)
+	}
 	if seat.returns {
 		j.readmit()
 	}

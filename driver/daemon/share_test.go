@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -260,5 +261,29 @@ func TestNotStarted(t *testing.T) {
 	}
 	if _, err := driver.Join(ctx, j.Ticket(), 1); err == nil {
 		t.Error("a job that is over takes members")
+	}
+}
+
+// TestWaiting: a member hears whom its job waits for, whenever that changes.
+func TestWaiting(t *testing.T) {
+	ctx := testContext(t)
+	var mu sync.Mutex
+	var heard [][]int
+	j, err := open(t, serve(t, daemon.Options{})).Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}, OnWaiting: func(missing []int, place int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if heard = append(heard, missing); place != 0 {
+			t.Errorf("place %d", place)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []*driver.Member{joined(ctx, t, j, 2), joined(ctx, t, j, 1)}
+	finishAll(ctx, t, j, others)
+	mu.Lock()
+	defer mu.Unlock()
+	if want := [][]int{{1, 2}, {1}, {}}; !reflect.DeepEqual(heard, want) {
+		t.Errorf("heard of %v, want %v", heard, want)
 	}
 }
