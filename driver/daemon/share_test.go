@@ -280,6 +280,9 @@ func TestWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := []*driver.Member{joined(ctx, t, j, 2), joined(ctx, t, j, 1)}
+	if err := errors.Join(j.AwaitMembers(ctx), others[0].Job().AwaitMembers(ctx), others[1].Job().AwaitMembers(ctx)); err != nil {
+		t.Fatal(err)
+	}
 	finishAll(ctx, t, j, others)
 	mu.Lock()
 	defer mu.Unlock()
