@@ -175,7 +175,12 @@ bench: setup build ## Measure speeds and rates beside their peers (four minutes,
 	@go run ./verify/system/bench -rows '$(ROWS)'
 
 gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without it bench uses a recorded ratio.
-	@[ -f /usr/include/gloo/allreduce.h ] || apt-get install -y --no-install-recommends libgloo-dev
+	@[ -f /usr/include/gloo/allreduce.h ] || if [ "$$(id -u)" = 0 ]; then \
+	  apt-get install -y -qq --no-install-recommends libgloo-dev >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends libgloo-dev >/dev/null; }; \
+	else \
+	  echo 'make gloo needs a Debian package. Type:  sudo apt-get install -y --no-install-recommends libgloo-dev' >&2; exit 1; \
+	fi
 
 # ROWS=REGEXP records the rows of those names alone.
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
