@@ -344,7 +344,13 @@ func (c *Card) forJob(nonce uint64, handle func(*Job)) {
 func (c *Card) rejoin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, j := range c.seated {
+	for _, j := range slices.Clone(c.seated) {
+		if j.cfg.Partial && !j.seats.begun {
+			// Its calls would begin in the middle of the others', if some chunks were summed without it.
+			died := &DiedError{Card: c.name, Err: errors.New("the daemon has gone")}
+			j.endLocked(&LostError{Card: c.name, Cause: died, Err: errors.New("this member had not begun; join again")})
+			continue
+		}
 		var epoch *uint32
 		if j.seats.begun {
 			epoch = new(uint32(j.epoch))

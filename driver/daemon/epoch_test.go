@@ -403,7 +403,7 @@ func TestTrailingMemberWasEvicted(t *testing.T) {
 			Join: &protocol.Join{Nonce: nonce, Rank: pointer(uint32(rank)), Parameters: &protocol.Parameters{
 				Workers: pointer(uint32(2)), Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond)),
 				CarryOnNs: pointer(uint64(patience))}},
-			Report: &protocol.Report{Nonce: nonce, Rank: uint32(rank), Low: uint32(ahead * rank)}, Calls: 1, NextVid: ahead}}})
+			Report: &protocol.Report{Nonce: nonce, Rank: uint32(rank), Low: uint32(ahead * rank)}, Epoch: pointer(uint32(1)), Calls: 1, NextVid: ahead}}})
 	}
 	for _, c := range clients {
 		if e := c.receive().GetEvicted(); !slices.Equal(e.GetRanks(), []uint32{0}) || e.Vid != 0 {
@@ -453,6 +453,19 @@ func TestRejoinBeforeTheFirstEpoch(t *testing.T) {
 	}
 	if b := clients[0].receive().GetBegin(); b.GetEpoch() != last+1 {
 		t.Errorf("after epoch %d, got %v", last, b)
+	}
+}
+
+// TestRejoinInTheMiddle: a member with partial sums that has not begun cannot rejoin. Its calls once began
+// where the job stood, in the middle of the others' calls: the sums were wrong.
+func TestRejoinInTheMiddle(t *testing.T) {
+	c := attach(t, serve(t, daemon.Options{}), &protocol.Hello{Version: 1})
+	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
+		Join: &protocol.Join{Nonce: 5, Rank: pointer(uint32(1)), Parameters: &protocol.Parameters{
+			Workers: pointer(uint32(2)), Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond)),
+			CarryOnNs: pointer(uint64(patience))}}}}})
+	if e := c.receive().GetEnded(); e.GetCause() != protocol.Cause_MEMBER_LOST || !slices.Equal(e.Ranks, []uint32{1}) {
+		t.Errorf("got %v", e)
 	}
 }
 

@@ -44,6 +44,9 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 	case c.seatsOf(s) >= c.server.limits.Seats:
 		refuse(protocol.Cause_MEMBER_LOST, "%s", c.seatsLimited().text)
 		return
+	case j.parameters.Partial && p.Epoch == nil:
+		refuse(protocol.Cause_MEMBER_LOST, "rank %d had not begun, and others may have summed without it", rank)
+		return
 	}
 	if r := differing(join.GetParameters(), j.parameters); r != nil {
 		refuse(protocol.Cause_MEMBER_LOST, "%s", r.text)
