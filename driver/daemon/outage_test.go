@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -354,5 +355,43 @@ func TestFinishedMemberStaysAway(t *testing.T) {
 		if err := <-fails; !errors.As(err, &lost) && !errors.As(err, &memberLost) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// TestReturningMemberOutlivesTheDaemon: a member that waits to return to a job gives up when the daemon
+// dies. It once began in the middle of the others' calls at the next daemon.
+func TestReturningMemberOutlivesTheDaemon(t *testing.T) {
+	ctx := testContext(t)
+	d := newDoor(t, serve(t, daemon.Options{}))
+	j, err := open(t, d.path).Configure(ctx, driver.JobConfig{Workers: 2, Here: []int{0}, Partial: true, DeadlineCycles: 1 << 31, CarryOn: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	card := open(t, d.path)
+	m, err := card.Join(ctx, j.Ticket(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.AwaitMembers(ctx), m.Job().AwaitMembers(ctx), card.Close()); err != nil {
+		t.Fatal(err)
+	}
+	call, err := j.Member(0).StartAllReduce(ctx, make([]float32, 100)) // its deadline does not pass
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := driver.Join(ctx, j.Ticket(), 1)
+	for err != nil && ctx.Err() == nil { // its seat is still taken
+		back, err = driver.Join(ctx, j.Ticket(), 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.move(serve(t, daemon.Options{}))
+	var lost *driver.LostError
+	if err := back.Job().AwaitMembers(ctx); !errors.As(err, &lost) || !strings.Contains(err.Error(), "had not begun") {
+		t.Errorf("got %v", err)
+	}
+	if err := call.Wait(ctx); err == nil {
+		t.Error("a call of two members ended with one")
 	}
 }
