@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"tributary/driver/cpu"
-	"tributary/driver/element"
 )
 
 type call struct {
@@ -66,11 +65,16 @@ func (k *call) reduce(ctx context.Context, o reduceOptions, dst []byte, elements
 	if err := k.start(o, dst, elements, inputs...); err != nil {
 		return err
 	}
-	err := k.run(ctx, o)
-	if err == nil && o.mean {
-		k.divide(dst)
+	return k.conclude(ctx, o, dst)
+}
+
+// conclude waits for the outcome of the call, and turns its sums into means if the caller wants these.
+func (k *call) conclude(ctx context.Context, o reduceOptions, dst []byte) error {
+	if err := k.run(ctx, o); err != nil || !o.mean {
+		return err
 	}
-	return err
+	j := k.flow.job
+	return j.card.info.Mean(dst[:k.elements*j.outBytes], j.cfg.Workers, k.partials()...)
 }
 
 // start begins the call, after those that were started before it: it adds up inputs, one array per
@@ -263,20 +267,6 @@ func (k *call) store(i int, sum []byte, ranks uint64) {
 	if ranks != j.ranks {
 		k.lacking = append(k.lacking, contributors{i - k.from, ranks})
 	}
-}
-
-// divide turns the sums of a complete call into means: it divides each by the number of its contributors.
-func (k *call) divide(sums []byte) {
-	j, done := k.flow.job, 0
-	part := func(to, members int) {
-		element.Mean(j.card.info.Result, sums[done*j.outBytes:to*j.outBytes], members)
-		done = to
-	}
-	for _, p := range k.partials() {
-		part(p.From, j.cfg.Workers)
-		part(p.To, len(p.Ranks))
-	}
-	part(k.elements, j.cfg.Workers)
 }
 
 // summed returns the number of summed elements.

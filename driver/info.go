@@ -168,12 +168,19 @@ func (i Info) CheckAdds(what string) error {
 }
 
 // Mean divides results of the card in place by the number of their members, 1 to 64, as
-// element.Mean does. When the card does not add, it returns an InputError and changes nothing.
-func (i Info) Mean(sums []byte, members int) error {
+// element.Mean does: those of partials by the number of their ranks. When the card does not add, it
+// returns an InputError and changes nothing.
+func (i Info) Mean(sums []byte, members int, partials ...Partial) error {
 	if err := i.CheckAdds("mean"); err != nil {
 		return err
 	}
-	element.Mean(i.Result, sums, members)
+	size, done := element.Size(i.Result), 0
+	for _, p := range partials {
+		element.Mean(i.Result, sums[done*size:p.From*size], members)
+		element.Mean(i.Result, sums[p.From*size:p.To*size], len(p.Ranks))
+		done = p.To
+	}
+	element.Mean(i.Result, sums[done*size:], members)
 	return nil
 }
 

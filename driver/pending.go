@@ -81,9 +81,7 @@ func (k *call) goOn(ctx context.Context, o reduceOptions, arrived func(), dst []
 	}
 	p := &Pending{call: k, done: make(chan struct{})}
 	go func() {
-		if p.err = k.run(ctx, o); p.err == nil && o.mean {
-			k.divide(dst)
-		}
+		p.err = k.conclude(ctx, o, dst)
 		arrived()
 		close(p.done)
 	}()

@@ -266,7 +266,7 @@ func (j *Job) tellLeft(ranks uint64) {
 		return
 	}
 	for _, rank := range bitSlice(ranks) {
-		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Leave{Leave: &protocol.Leave{Nonce: j.seats.nonce, Rank: uint32(rank)}}})
+		j.tell(leaveOf(j.seats.nonce, uint32(rank)))
 	}
 }
 
@@ -330,9 +330,7 @@ func (j *Job) leaveSeats() {
 	switch {
 	case j.err == nil, j.seats.over, errors.Is(j.err, ErrClosed):
 	case errors.As(j.err, &lost): // the others may go on, or hear whom they lack
-		for _, rank := range bitSlice(j.here) {
-			j.tell(leaveOf(j.seats.nonce, uint32(rank)))
-		}
+		j.tellLeft(j.here)
 	default:
 		j.tell(abortOf(j.seats.nonce))
 	}

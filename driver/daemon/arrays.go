@@ -54,16 +54,10 @@ func (j *job) startArrays(ctx context.Context) {
 	direct, err := c.driver.Configure(ctx, cfg)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	j.settingUp = false
 	if err == nil {
 		j.arrays = &arrays{job: direct}
 	}
-	switch {
-	case j.state == over: // a member left meanwhile
-		go j.drop(false)
-		return
-	case err != nil:
-		j.end(notSetUp(err))
+	if !j.isSetUp(err) {
 		return
 	}
 	j.number, j.epoch = uint8(direct.Number()), direct.Epoch()

@@ -151,13 +151,8 @@ func (j *job) start(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	j.settingUp, j.relay = false, relay
-	switch {
-	case j.state == over: // a member left meanwhile
-		go j.drop(false)
-		return
-	case err != nil:
-		j.end(notSetUp(err))
+	j.relay = relay
+	if !j.isSetUp(err) {
 		return
 	}
 	j.first = cfg.FirstVID
@@ -166,6 +161,20 @@ func (j *job) start(ctx context.Context) {
 	if j.stop == nil { // else the card has gone meanwhile, and Begin follows
 		j.begin()
 	}
+}
+
+// isSetUp notes the end of the set-up on the card, and reports whether the job can begin.
+func (j *job) isSetUp(err error) bool {
+	j.settingUp = false
+	switch {
+	case j.state == over: // a member left meanwhile
+		go j.drop(false)
+		return false
+	case err != nil:
+		j.end(notSetUp(err))
+		return false
+	}
+	return true
 }
 
 // notSetUp returns why a job ends that the card did not set up.
@@ -189,7 +198,7 @@ func (j *job) begin() {
 	if int32(j.first-j.summed) > 0 {
 		j.summed = j.first // nothing before is summed any more
 	}
-	j.noteEpoch(j.first)
+	j.noteEpoch()
 	for _, s := range j.sessions(everyone) {
 		b := &protocol.Begin{Nonce: j.nonce, Number: uint32(j.number), Epoch: uint32(j.epoch), FirstVid: j.first, Parameters: j.parameters.Parameters()}
 		for _, seat := range j.seats {
@@ -222,8 +231,8 @@ func (j *job) end(ended *protocol.Ended) {
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	isSetUp := j.relay != nil || j.arrays != nil
-	if !isSetUp && !j.settingUp {
+	onCard := j.relay != nil || j.arrays != nil
+	if !onCard && !j.settingUp {
 		j.card.admit()
 		return
 	}
@@ -233,7 +242,7 @@ func (j *job) end(ended *protocol.Ended) {
 		s.noteDrop(j.dropped)
 	}
 	switch {
-	case isSetUp:
+	case onCard:
 		go j.drop(j.confirmed == j.allRanks()) // else the card waits for members that finished in an earlier epoch
 	case j.card.driver.Away():
 		j.cancelStart() // it waits for the card; then it drops the job
@@ -290,10 +299,12 @@ func (j *job) leave(s *seat, lost bool) {
 	}
 }
 
-// forsaken reports whether nobody is there any more who has made the job or joined it: nobody else knows
-// of it.
-func (j *job) forsaken() bool {
-	return j.state == gathering && j.creator == nil && len(j.sessions(everyone)) == 0
+// endIfForsaken ends a job that has not started if nobody is there any more who has made it or joined it:
+// nobody else knows of it.
+func (j *job) endIfForsaken(why string) {
+	if j.state == gathering && j.creator == nil && len(j.sessions(everyone)) == 0 {
+		j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing(), Text: why})
+	}
 }
 
 // report tells the members of a job that has not started what it waits for.

@@ -53,12 +53,12 @@ func (c *card) noteSkipped(was, is frame.Stats) frame.Stats {
 	return is
 }
 
-// noteEpoch counts an epoch that begins with a VID.
-func (j *job) noteEpoch(first uint32) {
+// noteEpoch counts an epoch that begins.
+func (j *job) noteEpoch() {
 	j.card.counts.epochs++
-	go j.card.server.options.Log.Info("epoch begins", "card", j.card.name, "job", j.number, "epoch", j.epoch, "vid", first, "missing", j.missing())
+	go j.card.server.options.Log.Info("epoch begins", "card", j.card.name, "job", j.number, "epoch", j.epoch, "vid", j.first, "missing", j.missing())
 	for _, s := range j.seats {
-		s.sent = first
+		s.sent = j.first
 	}
 }
 

@@ -256,9 +256,7 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 	case *protocol.ToDaemon_Leave:
 		if j, seat := seatOf(s, m.Leave.Nonce, m.Leave.Rank); seat != nil {
 			j.leave(seat, false)
-			if j.forsaken() {
-				j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing(), Text: "all members have left"})
-			}
+			j.endIfForsaken("all members have left")
 		}
 	default:
 		return fmt.Errorf("the client sent %T, which this daemon does not know", m)
@@ -279,9 +277,7 @@ func (s *session) gone() {
 		if j.creator == s {
 			j.creator = nil
 		}
-		if j.forsaken() {
-			j.end(&protocol.Ended{Cause: protocol.Cause_NEVER_STARTED, Ranks: j.missing(), Text: "the client that made the job has gone"})
-		}
+		j.endIfForsaken("the client that made the job has gone")
 	}
 	delete(s.card.sessions, s)
 	s.memory.end()

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tributary/driver"
-	"tributary/driver/element"
 )
 
 // notePartials records which sums lack which workers.
@@ -18,20 +17,6 @@ func (r *Reduction) notePartials(job *driver.Job) {
 		r.report.Partial = append(r.report.Partial, PartialIn{From: p.From, To: p.To, Workers: p.Ranks})
 	}
 	r.report.Evicted = job.Evicted()
-}
-
-// divide turns sums into means: it divides each by its number of workers.
-func (r *Reduction) divide() {
-	size, done := element.Size(r.card.Result), 0
-	part := func(to, workers int) {
-		element.Mean(r.card.Result, r.sums[done*size:to*size], workers)
-		done = to
-	}
-	for _, p := range r.partials {
-		part(p.From, len(r.workers))
-		part(p.To, len(p.Ranks))
-	}
-	part(r.elements, len(r.workers))
 }
 
 // lack is a number of elements that lack the same workers.

@@ -238,7 +238,10 @@ func (r *Reduction) Finish(ctx context.Context) (*Outcome, error) {
 		}
 		r.report.Verified = true
 	}
-	kept, result := r.result()
+	kept, result, err := r.result()
+	if err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -251,12 +254,14 @@ func (r *Reduction) Finish(ctx context.Context) (*Outcome, error) {
 }
 
 // result returns the elements of the outcome and their type.
-func (r *Reduction) result() (npy.Type, []byte) {
+func (r *Reduction) result() (npy.Type, []byte, error) {
 	if r.opts.Quantize {
-		return npy.Float32, r.scaled.restore(r.sums, r.opts.divisor(len(r.workers)))
+		return npy.Float32, r.scaled.restore(r.sums, r.opts.divisor(len(r.workers))), nil
 	}
 	if r.opts.Op == Mean {
-		r.divide()
+		if err := r.card.Mean(r.sums, len(r.workers), r.partials...); err != nil {
+			return keptAs[r.card.Result], nil, err
+		}
 	}
-	return keptAs[r.card.Result], r.sums
+	return keptAs[r.card.Result], r.sums, nil
 }
