@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +22,23 @@ import (
 
 // daemonProcess is a `tributary serve` with one card.
 type daemonProcess struct {
-	cmd  *exec.Cmd
-	card string // its name for clients
+	cmd    *exec.Cmd
+	card   string // its name for clients
+	folder string // of startLocal's sockets; stop removes it
+}
+
+// startLocal is startDaemon at a Unix socket in a folder of its own.
+func startLocal(ctx context.Context, card string) (*daemonProcess, error) {
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	d, err := startDaemon(ctx, card, "unix:"+filepath.Join(folder, "card"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	d.folder = folder
+	return d, nil
 }
 
 // startDaemon starts a daemon that shares a card at an address, and returns when clients can connect.
@@ -54,7 +70,11 @@ func (d *daemonProcess) stop() error {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(time.Second, func() { _ = d.cmd.Process.Signal(syscall.SIGTERM) })
 	defer late.Stop()
-	return d.cmd.Wait()
+	err := d.cmd.Wait()
+	if d.folder != "" {
+		err = errors.Join(err, os.RemoveAll(d.folder))
+	}
+	return err
 }
 
 // cpuTime returns the processor time that processes have taken, this one and those of pids.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -103,12 +102,7 @@ func compare(ctx context.Context, one, peer *served) (speeds, processor pair, er
 // serveRows measures a card behind a daemon beside the same card in this process.
 func serveRows(ctx context.Context) (rows []Row, err error) {
 	progress("reducing through a daemon, beside the card alone")
-	sockets, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(sockets)
-	d, err := startDaemon(ctx, sharedCard, "unix:"+filepath.Join(sockets, "card"))
+	d, err := startLocal(ctx, sharedCard)
 	if err != nil {
 		return nil, err
 	}
@@ -186,12 +180,7 @@ const (
 // allReduceRows measures all-reduce among processes through the card in software, beside Gloo.
 func allReduceRows(ctx context.Context) (rows []Row, err error) {
 	progress("all-reduce of %d processes, beside Gloo", allReduceWorkers)
-	sockets, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(sockets)
-	d, err := startDaemon(ctx, fmt.Sprintf("cpu:workers=%d", allReduceWorkers), "unix:"+filepath.Join(sockets, "card"))
+	d, err := startLocal(ctx, fmt.Sprintf("cpu:workers=%d", allReduceWorkers))
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +190,7 @@ func allReduceRows(ctx context.Context) (rows []Row, err error) {
 		return nil, err
 	}
 	defer members.kill()
-	ring, err := startRing(ctx, sockets, allReduceWorkers, allReduceBytes/4)
+	ring, err := startRing(ctx, d.folder, allReduceWorkers, allReduceBytes/4)
 	if err != nil {
 		return nil, err
 	}
@@ -291,12 +280,7 @@ const (
 // fairRows measures the goodput of many workers that share a card, each with a process and a session.
 func fairRows(ctx context.Context) (rows []Row, err error) {
 	progress("sharing a card among %d processes", fairJobs*allReduceWorkers)
-	sockets, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(sockets)
-	d, err := startDaemon(ctx, fairCard, "unix:"+filepath.Join(sockets, "card"))
+	d, err := startLocal(ctx, fairCard)
 	if err != nil {
 		return nil, err
 	}
@@ -341,12 +325,7 @@ const rogueCalls = 20 // of a measurement
 // rogueRows measures a job beside a client that sends rubbish.
 func rogueRows(ctx context.Context) (rows []Row, err error) {
 	progress("reducing beside a rogue client")
-	sockets, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(sockets)
-	d, err := startDaemon(ctx, "model:workers=4,jobs=2", "unix:"+filepath.Join(sockets, "card"))
+	d, err := startLocal(ctx, "model:workers=4,jobs=2")
 	if err != nil {
 		return nil, err
 	}
@@ -400,12 +379,7 @@ const (
 // lostRows measures how soon members learn that another one was killed.
 func lostRows(ctx context.Context) (rows []Row, err error) {
 	progress("killing %d members", lostMembers)
-	sockets, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(sockets)
-	d, err := startDaemon(ctx, sharedCard, "unix:"+filepath.Join(sockets, "card"))
+	d, err := startLocal(ctx, sharedCard)
 	if err != nil {
 		return nil, err
 	}
