@@ -46,9 +46,10 @@ type Manifest struct {
 	ResultBeatBits int            `json:"result_beat_bits"`
 	Beats          int            `json:"beats"` // in the largest chunk
 	Slots          int            `json:"slots"`
-	LaneLatency    int            `json:"lane_latency"` // cycles, of the module that sums one lane
-	SumLatency     int            `json:"sum_latency"`  // cycles, from the lanes' operands to the result cache
-	Latency        int            `json:"latency"`      // cycles, last beat in to first beat out at the core
+	LaneLatency    int            `json:"lane_latency"`           // cycles, of the module that sums one lane
+	SumLatency     int            `json:"sum_latency"`            // cycles, from the lanes' operands to the result cache
+	Latency        int            `json:"latency"`                // cycles, last beat in to first beat out at the core
+	PortLatency    int            `json:"port_latency,omitempty"` // cycles, the same at the ports of a card without a link
 	Throughput     Throughput     `json:"throughput"`
 	Undecided      plan.Undecided `json:"undecided"` // cost of elements that one pass does not decide
 	MemoryBits     int            `json:"memory_bits"`
@@ -108,7 +109,7 @@ func newManifest(p *plan.Plan) Manifest {
 		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
-		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency,
+		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency, PortLatency: p.PortLatency,
 		Throughput: Throughput{
 			BitsPerCycle: p.BeatBits, ChunkCycles: p.ChunkCycles(), FullRate: p.FullRate(), LinkCycles: p.LinkCycles(),
 			CommitSpacing: plan.CommitSpacing, ResultSpacing: plan.ResultSpacing, ClearCycles: p.ClearCycles(),

@@ -26,7 +26,11 @@ func Summary(p *plan.Plan) string {
 	for _, m := range p.Memories {
 		line("", "%d  %s: %d x %d words of %d bits", m.Bits(), m.Name, m.Count, m.Words, m.Width)
 	}
-	line("latency", "%s from the core's last beat in to its first beat out, %d of them in the lanes", count(p.Latency, "cycle"), p.SumLatency)
+	at, latency := "core's", p.Latency
+	if p.PortLatency > 0 {
+		at, latency = "ports'", p.PortLatency
+	}
+	line("latency", "%s from the %s last beat in to the first beat out, %d of them in the lanes", count(latency, "cycle"), at, p.SumLatency)
 	if p.FullRate() {
 		line("throughput", "%d bits a cycle and port: %s a chunk, no bubble between chunks", p.BeatBits, count(p.ChunkCycles(), "cycle"))
 	} else {

@@ -64,7 +64,7 @@ it is low, and until its jobs have drained, the card accepts no register access 
 incoming packets. An access under way is answered, and packets in a queue leave completely.
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
-		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.Latency+queueLatency))
+		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.PortLatency))
 	p.nonePorts(m)
 	p.noneCore(m)
 	p.noneQueues(m)

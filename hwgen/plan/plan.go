@@ -33,9 +33,10 @@ type Plan struct {
 	Beats          int // beats in the largest chunk
 	Slots          int // slots of the card: twice the window
 
-	Lane       Lane
-	SumLatency int // cycles from a beat at the lanes' inputs to its sum at the cache
-	Latency    int // cycles from a chunk's last beat in to its first beat out, at the core
+	Lane        Lane
+	SumLatency  int // cycles from a beat at the lanes' inputs to its sum at the cache
+	Latency     int // cycles from a chunk's last beat in to its first beat out, at the core
+	PortLatency int // the same at the card's ports, with empty queues; 0: that depends on the shell's link
 
 	Modules  []*netlist.Module // generated modules, the top last
 	Leaves   []string          // hand-written modules that they use, in alphabetical order
@@ -83,6 +84,9 @@ func Build(c config.Config) (*Plan, error) {
 		p.SumLatency++ // whether a beat is decided is known too late for the cache
 	}
 	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
+	if !p.Shell.Link {
+		p.PortLatency = p.Latency + queueLatency
+	}
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)
 	p.Modules = append(p.Modules, p.core())

@@ -23,7 +23,7 @@ type source struct {
 	files       []string // names in dir, the top's among them
 	params      []param  // of the top
 	hash        string   // of all that determines the row
-	latency     int      // of the card, in cycles
+	latency     int      // of the card at its ports, in cycles
 	laneLatency int      // of its lanes
 }
 
@@ -70,7 +70,7 @@ func (s *source) readLatencies(card string) error {
 		return err
 	}
 	var manifest struct {
-		Latency     int `json:"latency"`
+		Latency     int `json:"port_latency"`
 		LaneLatency int `json:"lane_latency"`
 	}
 	if err := json.Unmarshal(text, &manifest); err != nil {

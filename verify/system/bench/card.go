@@ -234,7 +234,7 @@ func (c saturated) stallRows(data string, most float64) []Row {
 
 // latencies is the part of a card's manifest about its latency.
 type latencies struct {
-	Card int `json:"latency"`
+	Card int `json:"port_latency"`
 	Lane int `json:"lane_latency"`
 }
 
