@@ -866,3 +866,33 @@ func TestOtherFramesGiveAnAccessNoTime(t *testing.T) {
 		}
 	})
 }
+
+// TestCardDiesAtTheAbort ends the link as soon as the driver aborts a job on the card, because all
+// members have finished or left. The end of the link has ended the job, but Close returned a
+// DiedError.
+func TestCardDiesAtTheAbort(t *testing.T) {
+	for name, end := range map[string]func(*driver.Job, context.Context) error{"close": (*driver.Job).Close, "abort": (*driver.Job).Abort} {
+		t.Run(name, bubble(func(t *testing.T) {
+			conn := &watched{Conn: serve(t, small, 64<<10), toCard: frame.NewScanner(frame.ToCard, 0), fromCard: frame.NewScanner(frame.FromCard, 0),
+				in: func(*frame.Frame) (pass, ends bool) { return true, false }}
+			aborts := 0
+			conn.out = func(f *frame.Frame) bool {
+				if f.Kind == wire.KindRegWrite && f.VID == wire.RegJobAbort {
+					aborts++
+					conn.Close()
+				}
+				return true
+			}
+			card := open(t, conn)
+			job := configure(t, card, driver.JobConfig{DeadlineCycles: soon, Partial: true})
+			ctx, cancel := context.WithCancel(testContext(t))
+			cancel()
+			if err := job.Member(1).AllReduce(ctx, make([]float32, 200)); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if err := end(job, testContext(t)); err != nil || aborts != 1 {
+				t.Errorf("%d aborts, %v", aborts, err)
+			}
+		}))
+	}
+}

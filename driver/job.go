@@ -360,7 +360,7 @@ func (j *Job) Abort(ctx context.Context) error {
 var errAborted = errors.New("the job was aborted")
 
 // abortOnCard makes the card drop the job, which has ended on this host, unless the card has
-// dropped it already.
+// dropped it already. A card that dies meanwhile has dropped it with the link.
 func (j *Job) abortOnCard(ctx context.Context) error {
 	if j.seats != nil {
 		return nil // the daemon does that
@@ -369,7 +369,9 @@ func (j *Job) abortOnCard(ctx context.Context) error {
 	if !lingers || name != jobName(j.number, j.Epoch()) || j.card.Away() {
 		return nil
 	}
-	if _, err := j.card.WriteRegister(ctx, wire.RegJobAbort, name); err != nil && !isGone(err) {
+	_, err := j.card.WriteRegister(ctx, wire.RegJobAbort, name)
+	var died *DiedError
+	if err != nil && !isGone(err) && !errors.As(err, &died) {
 		return err
 	}
 	j.card.noteAborted(name)
