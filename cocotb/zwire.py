@@ -80,6 +80,7 @@ CODE_STALE_EPOCH = 0x25
 CODE_EPOCH_IN_USE = 0x26
 CODE_NO_SLOTS = 0x27
 CODE_BAD_DEADLINE = 0x28
+CODE_BAD_MEMBER = 0x29
 
 # Formats, sums, shells
 FORMAT_FP32 = 0x1
@@ -94,6 +95,7 @@ SUM_EXACT = 0x3
 SUM_MAX = 0x4
 SHELL_NONE = 0x0
 SHELL_STREAM = 0x1
+SHELL_UDP = 0x2
 
 # Byte-stream link
 SYNC = 0x425254A5
@@ -256,6 +258,7 @@ CODES = {
     38: "epoch_in_use",
     39: "no_slots",
     40: "bad_deadline",
+    41: "bad_member",
 }
 
 # Name: (address, access, covered by CONFIG_HASH)

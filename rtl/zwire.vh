@@ -80,6 +80,7 @@ localparam [7:0] CODE_STALE_EPOCH = 8'd37;
 localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
 localparam [7:0] CODE_NO_SLOTS = 8'd39;
 localparam [7:0] CODE_BAD_DEADLINE = 8'd40;
+localparam [7:0] CODE_BAD_MEMBER = 8'd41;
 
 // Formats, sums, shells
 localparam [7:0] FORMAT_FP32 = 8'd1;
@@ -94,6 +95,7 @@ localparam [7:0] SUM_EXACT = 8'd3;
 localparam [7:0] SUM_MAX = 8'd4;
 localparam [7:0] SHELL_NONE = 8'd0;
 localparam [7:0] SHELL_STREAM = 8'd1;
+localparam [7:0] SHELL_UDP = 8'd2;
 
 // Byte-stream link
 localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte

@@ -145,7 +145,7 @@ func checkTogether(read func(addr uint32) uint64) error {
 	in, _ := Format(read(RegFormat)).Info()
 	out, _ := Format(read(RegFormat) >> formatBits).Info()
 	sum, chunk, lanes, link := read(RegSum), read(RegChunk), read(RegLanes), read(RegLink)
-	stream := Shell(read(RegShell)) == ShellStream
+	shell := Shell(read(RegShell))
 	switch {
 	case !in.FitsIn(out):
 		return &IdentError{Name: "FORMAT", Value: read(RegFormat), Why: in.Name + " into " + out.Name + ", which does not hold every value of it"}
@@ -155,12 +155,16 @@ func checkTogether(read func(addr uint32) uint64) error {
 		return &IdentError{Name: "SUM", Value: sum, Why: "saturating, but only a sum that adds saturates"}
 	case chunk%lanes != 0:
 		return &IdentError{Name: "CHUNK", Value: chunk, Why: "not a multiple of LANES, which is " + utoa(lanes)}
-	case stream && (link < 8 || link > 64):
+	case shell == ShellStream && (link < 8 || link > 64):
 		return &IdentError{Name: "LINK", Value: link, Why: "not 8, 16, 32 or 64, but SHELL is stream"}
-	case !stream && Shell(read(RegShell)) == ShellNone && link != 0:
+	case shell == ShellNone && link != 0:
 		return &IdentError{Name: "LINK", Value: link, Why: "not 0, but SHELL is none"}
-	case stream:
+	case shell == ShellUDP && link != 8 && link != 64 && link != 512:
+		return &IdentError{Name: "LINK", Value: link, Why: "not 8, 64 or 512, but SHELL is udp"}
+	case shell == ShellStream:
 		return CheckFrames(read)
+	case shell == ShellUDP:
+		return checkDatagrams(read)
 	}
 	return nil
 }
@@ -171,19 +175,37 @@ func adds(register uint64) bool {
 	return ok && info.Adds
 }
 
+// checkDatagrams returns an IdentError when the payload of a chunk of CHUNK elements is larger than
+// MaxDatagramPayload.
+func checkDatagrams(read func(addr uint32) uint64) error {
+	chunk := read(RegChunk)
+	for _, k := range Kinds {
+		if n := k.payloadBytes(read); n > MaxDatagramPayload {
+			return &IdentError{Name: "CHUNK", Value: chunk, Why: "a " + k.Name + " payload of " + itoa(n) + " bytes, but the largest has " + itoa(MaxDatagramPayload)}
+		}
+	}
+	return nil
+}
+
+// payloadBytes returns the size of the payload of CHUNK elements in a packet of the kind; 0 if it has
+// none.
+func (i KindInfo) payloadBytes(read func(addr uint32) uint64) int {
+	if !i.Payload {
+		return 0
+	}
+	format, _ := Format(read(RegFormat)).Info()
+	if i.FromCard {
+		format, _ = Format(read(RegFormat) >> formatBits).Info()
+	}
+	return int(read(RegChunk)) * format.Bits / 8
+}
+
 // CheckFrames returns an IdentError when the frame of a chunk of CHUNK elements is
 // longer than MaxFrameBytes.
 func CheckFrames(read func(addr uint32) uint64) error {
 	chunk := read(RegChunk)
 	for _, k := range Kinds {
-		if !k.Payload {
-			continue
-		}
-		format, _ := Format(read(RegFormat)).Info()
-		if k.FromCard {
-			format, _ = Format(read(RegFormat) >> formatBits).Info()
-		}
-		if n := k.FrameBytes(int(chunk) * format.Bits / 8); n > MaxFrameBytes {
+		if n := k.FrameBytes(k.payloadBytes(read)); k.Payload && n > MaxFrameBytes {
 			return &IdentError{Name: "CHUNK", Value: chunk, Why: "a " + k.Name + " frame of " + itoa(n) + " bytes, but the longest has " + itoa(MaxFrameBytes)}
 		}
 	}

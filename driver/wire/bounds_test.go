@@ -45,6 +45,9 @@ func TestCheckIdentTakesWhatHwgenMakes(t *testing.T) {
 		{RegLanes: 64, RegPorts: 64, RegChunk: 960, RegWindow: 1024, RegJobs: 16, RegLink: 64},
 		{RegWindow: 1, RegJobs: 16},
 		{RegShell: 0, RegLink: 0, RegLanes: 1, RegChunk: 65535},
+		{RegShell: 2, RegLink: 8},
+		{RegShell: 2, RegLink: 512, RegChunk: 2048},
+		{RegShell: 2, RegLink: 64, RegFormat: 0x404, RegChunk: 8192},
 		{RegFormat: 0x404, RegLanes: 1, RegChunk: 4095 - 38},
 		{RegFormat: 0x606, RegSum: 0x101},
 	}
@@ -99,6 +102,9 @@ func TestCheckIdentRefuses(t *testing.T) {
 		{map[uint32]uint64{RegLink: 24}, "LINK is 24, not 0 or a power of two up to 512", false},
 		{map[uint32]uint64{RegLink: 128}, "LINK is 128, not 8, 16, 32 or 64, but SHELL is stream", false},
 		{map[uint32]uint64{RegShell: 0}, "LINK is 32, not 0, but SHELL is none", false},
+		{map[uint32]uint64{RegShell: 2}, "LINK is 32, not 8, 64 or 512, but SHELL is udp", false},
+		{map[uint32]uint64{RegShell: 2, RegLink: 64, RegChunk: 2064}, "CHUNK is 2064, a data payload of 8256 bytes, but the largest has 8192", false},
+		{map[uint32]uint64{RegShell: 2, RegLink: 64, RegFormat: 0x104, RegChunk: 2064}, "CHUNK is 2064, a result payload of 8256 bytes, but the largest has 8192", false},
 		{map[uint32]uint64{RegLatency: 1 << 16}, "LATENCY is 65536, not a number from 0 to 65535", false},
 	} {
 		var ident *IdentError

@@ -172,6 +172,7 @@ const (
 	CodeEpochInUse  Code = 38
 	CodeNoSlots     Code = 39
 	CodeBadDeadline Code = 40
+	CodeBadMember   Code = 41
 
 	FirstRefusal = CodeBadVersion
 )
@@ -211,7 +212,8 @@ var Codes = []CodeInfo{
 	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last epoch."},
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, but the parameters differ."},
 	{CodeNoSlots, "no_slots", "The free slots cannot hold the job's window."},
-	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline."},
+	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline. LEASE is out of its range."},
+	{CodeBadMember, "bad_member", "With shell udp: a port of JOB_PORTS has no whole address, or that of another one."},
 }
 
 // Info returns the table's row for c, and whether it exists.
@@ -374,6 +376,7 @@ type Shell uint8
 const (
 	ShellNone   Shell = 0
 	ShellStream Shell = 1
+	ShellUDP    Shell = 2
 )
 
 // Shells lists every shell by number, with its name in hwgen's flags.
@@ -383,6 +386,7 @@ var Shells = []struct {
 }{
 	{ShellNone, "none"},
 	{ShellStream, "stream"},
+	{ShellUDP, "udp"},
 }
 
 // String returns the shell's name, or "shell N" for an unknown number.

@@ -304,7 +304,27 @@ func RegisterTable() string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable() + boundTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable() + networkTable() + boundTable())
+}
+
+// networkTable prints the registers and counters that cards on a network have besides.
+func networkTable() string {
+	var b strings.Builder
+	b.WriteString("\n## Registers of a card on a network\n\nThey exist with shell udp alone. NETWORK.md defines the effect of a write.\n\n| address | register | access | meaning |\n|---|---|---|---|\n")
+	for _, r := range wire.NetworkRegisters {
+		each := ""
+		switch {
+		case r.Addr >= wire.RegJobAddress:
+			each = fmt.Sprintf(" + 0x%x·job + 0x%x·port", wire.TableStride, wire.MemberStride)
+		case r.Addr >= wire.RegMemberAddress:
+			each = fmt.Sprintf(" + 0x%x·port", wire.MemberStride)
+		}
+		fmt.Fprintf(&b, "| `0x%03x`%s | `%s` | %s | %s |\n", r.Addr, each, r.Name, r.Access, r.Doc)
+	}
+	for i, c := range wire.NetworkCounters {
+		fmt.Fprintf(&b, "| `0x%03x` | `COUNT_%s` | %s | %s |\n", wire.CounterAddr(len(wire.Counters)+i), strings.ToUpper(c.Name), wire.ReadOnly, counterDoc(c))
+	}
+	return b.String()
 }
 
 // boundTable prints the range of each register of the identification block.

@@ -79,6 +79,7 @@
 #define AGG_CODE_EPOCH_IN_USE 0x26
 #define AGG_CODE_NO_SLOTS 0x27
 #define AGG_CODE_BAD_DEADLINE 0x28
+#define AGG_CODE_BAD_MEMBER 0x29
 
 /* Formats, sums, shells */
 #define AGG_FORMAT_FP32 0x1
@@ -93,6 +94,7 @@
 #define AGG_SUM_MAX 0x4
 #define AGG_SHELL_NONE 0x0
 #define AGG_SHELL_STREAM 0x1
+#define AGG_SHELL_UDP 0x2
 
 /* Byte-stream link */
 #define AGG_SYNC 0x425254a5
