@@ -213,7 +213,7 @@ var Codes = []CodeInfo{
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, but the parameters differ."},
 	{CodeNoSlots, "no_slots", "The free slots cannot hold the job's window."},
 	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline. LEASE is out of its range."},
-	{CodeBadMember, "bad_member", "With shell udp: a port of JOB_PORTS has no whole address, or that of another one."},
+	{CodeBadMember, "bad_member", "With shell udp: a port of JOB_PORTS has no whole address."},
 }
 
 // Info returns the table's row for c, and whether it exists.
