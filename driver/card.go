@@ -61,7 +61,8 @@ type Card struct {
 	// Of a shared card.
 	seated    []*Job // the running jobs, and those that wait for members or for their next epoch
 	requests  map[uint64]*request
-	requested uint64 // number of the last request
+	requested uint64   // number of the last request
+	seen      []uint16 // epochs of jobs through the current UDP port, the latest last
 }
 
 // Open opens the card called name, reads its identification block and checks that this driver

@@ -346,8 +346,7 @@ func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 		return nil, &OtherCardError{Name: c.name, Got: info.ConfigHash, Want: c.info.ConfigHash}
 	}
 	if c.shared {
-		c.rejoin()
-		return nil, nil
+		return nil, c.rejoin(ctx, l)
 	}
 	c.mu.Lock()
 	jobs := slices.Collect(c.jobs())

@@ -151,6 +151,7 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 	}
 	f.moved = now
 	j.heardOf()
+	j.tellFinished(m)
 	j.finished(1 << m.rank)
 }
 

@@ -57,6 +57,10 @@ type relayed struct {
 type RelayConfig struct {
 	JobConfig
 	Seen []uint16 // epochs that members have seen: that of the job is later
+
+	// Members are the addresses of the members by rank, if they exchange datagrams with a card on a
+	// network themselves. Remote then gets no frames of theirs.
+	Members []MemberAddress
 }
 
 // ConfigureRelay is Configure for a job whose members are in other processes, which remote reaches.

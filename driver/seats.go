@@ -21,6 +21,8 @@ type seats struct {
 	begun     bool          // started is closed
 	announces bool          // the daemon knows the job and takes calls
 	over      bool          // the daemon has ended the job
+	direct    bool          // its data goes to a card on a network, not through the daemon
+	agreed    *uint32       // direct seats send no data from this VID on; nil: none at all
 }
 
 // sit takes a seat that the daemon has granted, and returns its member. The caller holds mu.
@@ -38,7 +40,7 @@ func (c *Card) sit(nonce uint64, w *protocol.Waiting, made *JobConfig) *Member {
 		}
 		j = newJob(c, complete, 0, 0, c.accesses.trip)
 		j.name = fmt.Sprintf(", job %016x", nonce)
-		j.seats = &seats{nonce: nonce, started: make(chan struct{})}
+		j.seats = &seats{nonce: nonce, started: make(chan struct{}), direct: c.direct()}
 		j.here, j.stopped = 0, true
 		c.seated = append(c.seated, j)
 	}
@@ -100,6 +102,7 @@ func (j *Job) beginEpoch(b *protocol.Begin) {
 		j.seats.noteStarted()
 	}
 	j.stopped, j.pause = false, nil
+	c.noteSeen(uint16(b.Epoch))
 	if !j.seats.announces {
 		j.announceAll()
 	}

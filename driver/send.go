@@ -51,10 +51,11 @@ func (j *Job) appendData(buf []byte, now time.Time) []byte {
 	return buf
 }
 
-// pausesAt reports whether the job's members pause before chunk i, because another one returns.
+// pausesAt reports whether the job's members pause before chunk i: another member returns there, or not
+// all direct members have announced its call.
 func (f *flow) pausesAt(i int) bool {
 	p := f.job.pause
-	return p != nil && int32(f.vid(i)-*p) >= 0
+	return p != nil && int32(f.vid(i)-*p) >= 0 || f.job.awaitsAgreement(f.vid(i))
 }
 
 // pass records that the member in turn has sent its next chunk, or has none to send.

@@ -30,6 +30,9 @@ type session interface {
 	Name() string
 	// Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
 	Block() int
+	// Network returns the name of a card on a network to which frames go directly; empty if they go
+	// through the daemon.
+	Network() string
 	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close.
 	Memory() []byte
 	Release()
@@ -250,9 +253,14 @@ func (c *Card) join(ctx context.Context, nonce uint64, rank int, expected *proto
 	if err != nil {
 		return nil, err
 	}
+	from, err := c.joinFrom(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	var m *Member
 	_, err = c.ask(ctx, l, "join of a job", func(w *protocol.Waiting) { m = c.sit(nonce, w, cfg) }, func(number uint64) *protocol.ToDaemon {
-		p := &protocol.Join{Request: number, Nonce: nonce, Parameters: expected}
+		p := from.join(nonce)
+		p.Request, p.Parameters = number, expected
 		if rank != AnyRank {
 			p.Rank = new(uint32(min(max(rank, 0), math.MaxUint32)))
 		}
@@ -299,6 +307,8 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 		c.forJob(m.Missing.Nonce, func(j *Job) { j.takeMissingBlocks(m.Missing) })
 	case *protocol.ToClient_Lost:
 		c.forJob(m.Lost.Nonce, func(j *Job) { j.noteLost(m.Lost) })
+	case *protocol.ToClient_Agreed:
+		c.forJob(m.Agreed.Nonce, func(j *Job) { j.noteAgreed(m.Agreed.Vid) })
 	case *protocol.ToClient_Evicted:
 		c.forJob(m.Evicted.Nonce, func(j *Job) { j.noteEvicted(m.Evicted) })
 	case *protocol.ToClient_Ended:
@@ -340,8 +350,15 @@ func (c *Card) forJob(nonce uint64, handle func(*Job)) {
 	}
 }
 
-// rejoin takes the seats anew over the current link, after the daemon has died.
-func (c *Card) rejoin() {
+// rejoin takes the seats anew over the link, after the daemon has died.
+func (c *Card) rejoin(ctx context.Context, l *link) error {
+	c.mu.Lock()
+	c.seen = nil // the new link has a UDP port of its own
+	c.mu.Unlock()
+	from, err := c.joinFrom(ctx, l)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, j := range slices.Clone(c.seated) {
@@ -356,14 +373,15 @@ func (c *Card) rejoin() {
 			epoch = new(uint32(j.epoch))
 		}
 		for _, rank := range bitSlice(j.here) {
-			m := j.members[rank]
+			m, join := j.members[rank], from.join(j.seats.nonce)
+			join.Rank, join.Parameters = new(uint32(rank)), j.cfg.Parameters()
 			j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Rejoin{Rejoin: &protocol.Rejoin{
-				Join:   &protocol.Join{Nonce: j.seats.nonce, Rank: new(uint32(rank)), Parameters: j.cfg.Parameters()},
-				Report: j.report(rank), Epoch: epoch, Calls: m.calls, NextVid: m.next,
+				Join: join, Report: j.report(rank), Epoch: epoch, Calls: m.calls, NextVid: m.next,
 			}}})
 		}
 		j.announceAll()
 	}
+	return nil
 }
 
 // seatedJob returns the job of a nonce, or nil. The caller holds mu.

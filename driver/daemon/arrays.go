@@ -208,6 +208,10 @@ func (j *job) place(seat *seat, p *protocol.Block) (block, error) {
 
 // takeFinish notes that a seat has made all its calls. With the last one the job is over.
 func (j *job) takeFinish(seat *seat) error {
+	if j.direct {
+		j.takeDirectFinish(seat)
+		return nil
+	}
 	if j.state != running || j.arrays == nil {
 		return nil
 	}

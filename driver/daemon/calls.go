@@ -54,6 +54,7 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 		per.calls = append(per.calls, call.Elements)
 	}
 	j.forgetCalls()
+	j.agree()
 	return nil, nil
 }
 

@@ -47,6 +47,10 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	if err != nil {
 		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
 	}
+	if cfg.Partial && s.direct {
+		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "partial sums",
+			text: "partial sums: the daemon must see the results; start it with -relay, or do without"}
+	}
 	if cfg.CarryOn > 0 && c.driver.TakesArrays() {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
 	}
@@ -55,7 +59,7 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 		return nil, refused
 	}
 	j := c.newJob(newNonce(), cfg)
-	j.creator = s
+	j.creator, j.direct = s, s.direct
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.stopping() {
@@ -170,6 +174,9 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	if r := differing(p.Parameters, j.parameters); r != nil {
 		return nil, nil, r
 	}
+	if r := j.differingWay(s, p); r != nil {
+		return nil, nil, r
+	}
 	free := slices.DeleteFunc(j.missing(), func(rank uint32) bool { return j.finished>>rank&1 != 0 })
 	if p.Rank != nil {
 		switch {
@@ -187,6 +194,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 	}
 	seat := j.seats[free[0]]
 	seat.session, seat.returns = s, j.state != gathering
+	seat.noteAddress(p)
 	return j, seat, nil
 }
 

@@ -30,6 +30,7 @@ type job struct {
 	card        *card
 	nonce       uint64
 	parameters  driver.JobConfig   // with every default filled in
+	direct      bool               // its members exchange datagrams with the card themselves
 	wait        *time.Timer        // ends a job that does not start
 	cancelStart context.CancelFunc // gives up the set-up on the card
 	creator     *session           // nil: its session has ended
@@ -47,6 +48,8 @@ type job struct {
 	kept      keptResults
 	summed    uint32 // the first VID of whose result nothing has been seen
 	calls     map[uint64]announced
+	agreed    uint32 // the first VID after the calls that direct seats may send
+	hasAgreed bool
 	finished  uint64 // ranks that the card has confirmed, in any epoch
 	confirmed uint64 // the same, in this epoch
 	evicted   uint64 // ranks that the card has evicted
@@ -60,10 +63,12 @@ type job struct {
 // seat is a rank of a job.
 type seat struct {
 	rank    int
-	session *session         // nil: free, or lost
-	calls   uint64           // announced so far
-	next    uint32           // the first VID after those calls
-	sent    uint32           // the VID after the latest data frame of the epoch
+	session *session // nil: free, or lost
+	calls   uint64   // announced so far
+	next    uint32   // the first VID after those calls
+	sent    uint32   // the VID after the latest data frame of the epoch
+	address driver.MemberAddress
+	seen    []uint16         // epochs of packets that the member may have under way
 	rejoin  *protocol.Rejoin // of a job of an earlier daemon, until it goes on
 	returns bool             // taken again: takes part from the next epoch on
 }
@@ -147,7 +152,7 @@ func (j *job) start(ctx context.Context) {
 		cfg.FirstVID, cfg.Seen, err = j.meet(ctx)
 	}
 	if err == nil {
-		relay, err = c.driver.ConfigureRelay(ctx, cfg, j)
+		relay, err = c.driver.ConfigureRelay(ctx, j.directed(cfg), j)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,6 +216,7 @@ func (j *job) begin() {
 		}
 	}
 	j.readmit()
+	j.agree()
 }
 
 // end ends the job for its members, because of what ended says. The card drops it.

@@ -145,7 +145,8 @@ func (c *card) seatsLimited() *refusal {
 // checkReport refuses a report that cannot be true. The daemon steps through the chunks between two
 // reports while the card waits, so they must not be far apart.
 func (j *job) checkReport(s *seat, r *protocol.Report) error {
-	if int32(r.Low-s.sent) < -j.reach() || int32(r.Low-s.next) > 0 {
+	tooOld := !j.direct && int32(r.Low-s.sent) < -j.reach() // the daemon does not see what a direct seat has sent
+	if tooOld || int32(r.Low-s.next) > 0 {
 		return fmt.Errorf("rank %d reports that it lacks chunk %d, which cannot be", s.rank, r.Low)
 	}
 	return j.checkHeld(s, r)

@@ -31,7 +31,7 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 			return
 		}
 		j = c.newJob(join.GetNonce(), cfg)
-		j.again = true
+		j.again, j.direct = true, s.direct
 	}
 	rank := int(join.GetRank())
 	switch {
@@ -48,7 +48,11 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 		refuse(protocol.Cause_MEMBER_LOST, "rank %d had not begun, and others may have summed without it", rank)
 		return
 	}
-	if r := differing(join.GetParameters(), j.parameters); r != nil {
+	r := differing(join.GetParameters(), j.parameters)
+	if r == nil {
+		r = j.differingWay(s, join)
+	}
+	if r != nil {
 		refuse(protocol.Cause_MEMBER_LOST, "%s", r.text)
 		return
 	}
@@ -59,6 +63,7 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 	}
 	seat := j.seats[rank]
 	seat.session, seat.rejoin, seat.calls, seat.next = s, p, p.GetCalls(), p.GetNextVid()
+	seat.noteAddress(join)
 	j.startIfComplete()
 }
 

@@ -46,6 +46,7 @@ type Options struct {
 	TLS    *tls.Config   // of LoadTLS; nil: none
 	Limits Limits        // of what clients take
 	Admin  bool          // lets sessions that ask for it write registers
+	Relay  bool          // forwards the frames of all sessions, also to a card on a network
 	Wait   time.Duration // for the members of a job whose creator sets no time; default: a minute
 	Log    *slog.Logger  // default: none
 	Ready  func()        // is called when the server accepts connections; default: none
@@ -254,8 +255,13 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 		session.memory = s.share(stream.Context(), hello)
 		welcome.Memory = uint64(len(session.memory.bytes()))
 	}
+	if session.direct = s.offersDirect(c, hello); session.direct {
+		welcome.Network = c.driver.Network()
+	}
 	s.enter(session)
-	welcome.Key = session.key[:]
+	if !session.direct {
+		welcome.Key = session.key[:]
+	}
 	session.tell(&protocol.ToClient{Message: &protocol.ToClient_Welcome{Welcome: welcome}})
 	return session, nil
 }
@@ -329,10 +335,12 @@ func (s *Server) welcome(hello *protocol.Hello) (*card, *refusal) {
 }
 
 func (s *Server) enter(session *session) {
-	_, _ = rand.Read(session.key[:]) // it never fails
-	s.mu.Lock()
-	s.sessions[session.key] = session
-	s.mu.Unlock()
+	if !session.direct {
+		_, _ = rand.Read(session.key[:]) // it never fails
+		s.mu.Lock()
+		s.sessions[session.key] = session
+		s.mu.Unlock()
+	}
 	session.card.mu.Lock()
 	defer session.card.mu.Unlock()
 	session.card.sessions[session] = true

@@ -28,6 +28,7 @@ type session struct {
 	card   *card
 	name   string // for people
 	admin  bool
+	direct bool // has no data connection: its frames go to the card directly
 	key    key
 	memory *memory // shared with the client; nil without
 

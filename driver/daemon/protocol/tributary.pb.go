@@ -486,6 +486,7 @@ type ToClient struct {
 	//	*ToClient_Finished
 	//	*ToClient_Missing
 	//	*ToClient_Evicted
+	//	*ToClient_Agreed
 	Message       isToClient_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -663,6 +664,15 @@ func (x *ToClient) GetEvicted() *Evicted {
 	return nil
 }
 
+func (x *ToClient) GetAgreed() *Agreed {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Agreed); ok {
+			return x.Agreed
+		}
+	}
+	return nil
+}
+
 type isToClient_Message interface {
 	isToClient_Message()
 }
@@ -727,6 +737,10 @@ type ToClient_Evicted struct {
 	Evicted *Evicted `protobuf:"bytes,15,opt,name=evicted,proto3,oneof"`
 }
 
+type ToClient_Agreed struct {
+	Agreed *Agreed `protobuf:"bytes,16,opt,name=agreed,proto3,oneof"`
+}
+
 func (*ToClient_Welcome) isToClient_Message() {}
 
 func (*ToClient_Refused) isToClient_Message() {}
@@ -757,6 +771,8 @@ func (*ToClient_Missing) isToClient_Message() {}
 
 func (*ToClient_Evicted) isToClient_Message() {}
 
+func (*ToClient_Agreed) isToClient_Message() {}
+
 // Hello opens a session with one card.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -766,6 +782,7 @@ type Hello struct {
 	Client        string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"`    // for people: program, process and machine
 	Admin         bool                   `protobuf:"varint,5,opt,name=admin,proto3" json:"admin,omitempty"`     // asks for writes of registers
 	Memory        bool                   `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`   // asks for shared memory
+	Direct        bool                   `protobuf:"varint,8,opt,name=direct,proto3" json:"direct,omitempty"`   // can exchange datagrams with a card on a network
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -842,13 +859,21 @@ func (x *Hello) GetMemory() bool {
 	return false
 }
 
+func (x *Hello) GetDirect() bool {
+	if x != nil {
+		return x.Direct
+	}
+	return false
+}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Card          string                 `protobuf:"bytes,1,opt,name=card,proto3" json:"card,omitempty"`
-	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`        // 16 bytes, for the data connection
-	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`    // of the daemon
-	Memory        uint64                 `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"` // bytes of shared memory, whose descriptor follows on the data connection
-	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`   // bytes of a block, if the card takes arrays; 0: it takes frames
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`         // 16 bytes, for the data connection
+	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`     // of the daemon
+	Memory        uint64                 `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"`  // bytes of shared memory, whose descriptor follows on the data connection
+	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`    // bytes of a block, if the card takes arrays; 0: it takes frames
+	Network       string                 `protobuf:"bytes,8,opt,name=network,proto3" json:"network,omitempty"` // the card's name for direct members; empty: frames go through the daemon
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -916,6 +941,13 @@ func (x *Welcome) GetBlock() uint32 {
 		return x.Block
 	}
 	return 0
+}
+
+func (x *Welcome) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
 }
 
 // Refused answers the request of that number, or Hello (0).
@@ -1218,11 +1250,16 @@ func (x *Created) GetNonce() uint64 {
 }
 
 type Join struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
-	Nonce         uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	Rank          *uint32                `protobuf:"varint,3,opt,name=rank,proto3,oneof" json:"rank,omitempty"` // absent: any that is free
-	Parameters    *Parameters            `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Request    uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Nonce      uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank       *uint32                `protobuf:"varint,3,opt,name=rank,proto3,oneof" json:"rank,omitempty"` // absent: any that is free
+	Parameters *Parameters            `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Of a direct member: what it read from SOURCE and SOURCE_MAC, and the epochs of its earlier jobs
+	// through the same UDP port.
+	Source        uint64   `protobuf:"fixed64,5,opt,name=source,proto3" json:"source,omitempty"`
+	SourceMac     uint64   `protobuf:"fixed64,6,opt,name=source_mac,json=sourceMac,proto3" json:"source_mac,omitempty"`
+	Seen          []uint32 `protobuf:"varint,7,rep,packed,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1281,6 +1318,27 @@ func (x *Join) GetRank() uint32 {
 func (x *Join) GetParameters() *Parameters {
 	if x != nil {
 		return x.Parameters
+	}
+	return nil
+}
+
+func (x *Join) GetSource() uint64 {
+	if x != nil {
+		return x.Source
+	}
+	return 0
+}
+
+func (x *Join) GetSourceMac() uint64 {
+	if x != nil {
+		return x.SourceMac
+	}
+	return 0
+}
+
+func (x *Join) GetSeen() []uint32 {
+	if x != nil {
+		return x.Seen
 	}
 	return nil
 }
@@ -2571,6 +2629,59 @@ func (x *Pause) GetVid() uint32 {
 	return 0
 }
 
+// Agreed lets direct seats send the data of calls that all have announced.
+type Agreed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Vid           uint32                 `protobuf:"varint,2,opt,name=vid,proto3" json:"vid,omitempty"` // the first one after these calls
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Agreed) Reset() {
+	*x = Agreed{}
+	mi := &file_tributary_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Agreed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Agreed) ProtoMessage() {}
+
+func (x *Agreed) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Agreed.ProtoReflect.Descriptor instead.
+func (*Agreed) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Agreed) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Agreed) GetVid() uint32 {
+	if x != nil {
+		return x.Vid
+	}
+	return 0
+}
+
 type Leave struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
@@ -2581,7 +2692,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_tributary_proto_msgTypes[27]
+	mi := &file_tributary_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2704,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[27]
+	mi := &file_tributary_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2717,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{27}
+	return file_tributary_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Leave) GetNonce() uint64 {
@@ -2633,7 +2744,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_tributary_proto_msgTypes[28]
+	mi := &file_tributary_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2756,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[28]
+	mi := &file_tributary_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2769,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{28}
+	return file_tributary_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Abort) GetNonce() uint64 {
@@ -2678,7 +2789,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_tributary_proto_msgTypes[29]
+	mi := &file_tributary_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2801,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[29]
+	mi := &file_tributary_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2814,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{29}
+	return file_tributary_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Lost) GetNonce() uint64 {
@@ -2733,7 +2844,7 @@ type Evicted struct {
 
 func (x *Evicted) Reset() {
 	*x = Evicted{}
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2856,7 @@ func (x *Evicted) String() string {
 func (*Evicted) ProtoMessage() {}
 
 func (x *Evicted) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2869,7 @@ func (x *Evicted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
 func (*Evicted) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{30}
+	return file_tributary_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Evicted) GetNonce() uint64 {
@@ -2798,7 +2909,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_tributary_proto_msgTypes[31]
+	mi := &file_tributary_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2921,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[31]
+	mi := &file_tributary_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2934,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{31}
+	return file_tributary_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Ended) GetNonce() uint64 {
@@ -2895,7 +3006,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05block\x18\v \x01(\v2\x13.tributary.v1.BlockH\x00R\x05block\x12.\n" +
 	"\x06finish\x18\f \x01(\v2\x14.tributary.v1.FinishH\x00R\x06finish\x12%\n" +
 	"\x03ask\x18\r \x01(\v2\x11.tributary.v1.AskH\x00R\x03askB\t\n" +
-	"\amessage\"\xdf\x05\n" +
+	"\amessage\"\x8f\x06\n" +
 	"\bToClient\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.tributary.v1.WelcomeH\x00R\awelcome\x121\n" +
 	"\arefused\x18\x02 \x01(\v2\x15.tributary.v1.RefusedH\x00R\arefused\x121\n" +
@@ -2912,21 +3023,24 @@ const file_tributary_proto_rawDesc = "" +
 	"\x06summed\x18\f \x01(\v2\x14.tributary.v1.SummedH\x00R\x06summed\x124\n" +
 	"\bfinished\x18\r \x01(\v2\x16.tributary.v1.FinishedH\x00R\bfinished\x121\n" +
 	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissing\x121\n" +
-	"\aevicted\x18\x0f \x01(\v2\x15.tributary.v1.EvictedH\x00R\aevictedB\t\n" +
-	"\amessage\"\x91\x01\n" +
+	"\aevicted\x18\x0f \x01(\v2\x15.tributary.v1.EvictedH\x00R\aevicted\x12.\n" +
+	"\x06agreed\x18\x10 \x01(\v2\x14.tributary.v1.AgreedH\x00R\x06agreedB\t\n" +
+	"\amessage\"\xa9\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\x12\x12\n" +
 	"\x04card\x18\x03 \x01(\tR\x04card\x12\x16\n" +
 	"\x06client\x18\x04 \x01(\tR\x06client\x12\x14\n" +
 	"\x05admin\x18\x05 \x01(\bR\x05admin\x12\x16\n" +
-	"\x06memory\x18\x06 \x01(\bR\x06memory\"s\n" +
+	"\x06memory\x18\x06 \x01(\bR\x06memory\x12\x16\n" +
+	"\x06direct\x18\b \x01(\bR\x06direct\"\x8d\x01\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04card\x18\x01 \x01(\tR\x04card\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
 	"\x05cards\x18\x03 \x03(\tR\x05cards\x12\x16\n" +
 	"\x06memory\x18\x04 \x01(\x04R\x06memory\x12\x14\n" +
-	"\x05block\x18\x05 \x01(\rR\x05block\"{\n" +
+	"\x05block\x18\x05 \x01(\rR\x05block\x12\x18\n" +
+	"\anetwork\x18\b \x01(\tR\anetwork\"{\n" +
 	"\aRefused\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12,\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x14.tributary.v1.ReasonR\x06reason\x12\x12\n" +
@@ -2964,14 +3078,18 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05queue\x18\x04 \x01(\bR\x05queue\"9\n" +
 	"\aCreated\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
-	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"\x92\x01\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\"\xdd\x01\n" +
 	"\x04Join\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
 	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12\x17\n" +
 	"\x04rank\x18\x03 \x01(\rH\x00R\x04rank\x88\x01\x01\x128\n" +
 	"\n" +
 	"parameters\x18\x04 \x01(\v2\x18.tributary.v1.ParametersR\n" +
-	"parametersB\a\n" +
+	"parameters\x12\x16\n" +
+	"\x06source\x18\x05 \x01(\x06R\x06source\x12\x1d\n" +
+	"\n" +
+	"source_mac\x18\x06 \x01(\x06R\tsourceMac\x12\x12\n" +
+	"\x04seen\x18\a \x03(\rR\x04seenB\a\n" +
 	"\x05_rank\"\xc5\x01\n" +
 	"\aWaiting\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x18\n" +
@@ -3074,6 +3192,9 @@ const file_tributary_proto_rawDesc = "" +
 	"\aoverdue\x18\x04 \x01(\bR\aoverdue\"/\n" +
 	"\x05Pause\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
+	"\x03vid\x18\x02 \x01(\rR\x03vid\"0\n" +
+	"\x06Agreed\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
 	"\x03vid\x18\x02 \x01(\rR\x03vid\"1\n" +
 	"\x05Leave\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
@@ -3137,7 +3258,7 @@ func file_tributary_proto_rawDescGZIP() []byte {
 }
 
 var file_tributary_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_tributary_proto_goTypes = []any{
 	(Reason)(0),        // 0: tributary.v1.Reason
 	(Operation)(0),     // 1: tributary.v1.Operation
@@ -3169,11 +3290,12 @@ var file_tributary_proto_goTypes = []any{
 	(*Ask)(nil),        // 27: tributary.v1.Ask
 	(*Missing)(nil),    // 28: tributary.v1.Missing
 	(*Pause)(nil),      // 29: tributary.v1.Pause
-	(*Leave)(nil),      // 30: tributary.v1.Leave
-	(*Abort)(nil),      // 31: tributary.v1.Abort
-	(*Lost)(nil),       // 32: tributary.v1.Lost
-	(*Evicted)(nil),    // 33: tributary.v1.Evicted
-	(*Ended)(nil),      // 34: tributary.v1.Ended
+	(*Agreed)(nil),     // 30: tributary.v1.Agreed
+	(*Leave)(nil),      // 31: tributary.v1.Leave
+	(*Abort)(nil),      // 32: tributary.v1.Abort
+	(*Lost)(nil),       // 33: tributary.v1.Lost
+	(*Evicted)(nil),    // 34: tributary.v1.Evicted
+	(*Ended)(nil),      // 35: tributary.v1.Ended
 }
 var file_tributary_proto_depIdxs = []int32{
 	5,  // 0: tributary.v1.ToDaemon.hello:type_name -> tributary.v1.Hello
@@ -3184,8 +3306,8 @@ var file_tributary_proto_depIdxs = []int32{
 	16, // 5: tributary.v1.ToDaemon.report:type_name -> tributary.v1.Report
 	19, // 6: tributary.v1.ToDaemon.kept:type_name -> tributary.v1.Kept
 	21, // 7: tributary.v1.ToDaemon.held:type_name -> tributary.v1.Held
-	30, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
-	31, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
+	31, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
+	32, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
 	22, // 10: tributary.v1.ToDaemon.block:type_name -> tributary.v1.Block
 	25, // 11: tributary.v1.ToDaemon.finish:type_name -> tributary.v1.Finish
 	27, // 12: tributary.v1.ToDaemon.ask:type_name -> tributary.v1.Ask
@@ -3198,29 +3320,30 @@ var file_tributary_proto_depIdxs = []int32{
 	18, // 19: tributary.v1.ToClient.fetch:type_name -> tributary.v1.Fetch
 	20, // 20: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
 	29, // 21: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
-	32, // 22: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
-	34, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
+	33, // 22: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
+	35, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
 	23, // 24: tributary.v1.ToClient.summed:type_name -> tributary.v1.Summed
 	26, // 25: tributary.v1.ToClient.finished:type_name -> tributary.v1.Finished
 	28, // 26: tributary.v1.ToClient.missing:type_name -> tributary.v1.Missing
-	33, // 27: tributary.v1.ToClient.evicted:type_name -> tributary.v1.Evicted
-	0,  // 28: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
-	8,  // 29: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
-	8,  // 30: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
-	8,  // 31: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
-	8,  // 32: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
-	1,  // 33: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
-	11, // 34: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
-	16, // 35: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
-	24, // 36: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
-	2,  // 37: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
-	14, // 38: tributary.v1.Ended.one:type_name -> tributary.v1.Call
-	14, // 39: tributary.v1.Ended.other:type_name -> tributary.v1.Call
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	34, // 27: tributary.v1.ToClient.evicted:type_name -> tributary.v1.Evicted
+	30, // 28: tributary.v1.ToClient.agreed:type_name -> tributary.v1.Agreed
+	0,  // 29: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
+	8,  // 30: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
+	8,  // 31: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
+	8,  // 32: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
+	8,  // 33: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
+	1,  // 34: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
+	11, // 35: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
+	16, // 36: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
+	24, // 37: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
+	2,  // 38: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
+	14, // 39: tributary.v1.Ended.one:type_name -> tributary.v1.Call
+	14, // 40: tributary.v1.Ended.other:type_name -> tributary.v1.Call
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_tributary_proto_init() }
@@ -3259,6 +3382,7 @@ func file_tributary_proto_init() {
 		(*ToClient_Finished)(nil),
 		(*ToClient_Missing)(nil),
 		(*ToClient_Evicted)(nil),
+		(*ToClient_Agreed)(nil),
 	}
 	file_tributary_proto_msgTypes[5].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[8].OneofWrappers = []any{}
@@ -3270,7 +3394,7 @@ func file_tributary_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tributary_proto_rawDesc), len(file_tributary_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
