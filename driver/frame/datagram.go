@@ -52,12 +52,35 @@ type DatagramStats struct {
 // DatagramChecker checks the datagrams of one direction. It allocates nothing.
 type DatagramChecker struct {
 	direction Direction
+	card      cardData
 	stats     DatagramStats
 	version   uint8 // of the last datagram counted as BadVersion
 }
 
 // NewDatagramChecker returns a checker for the datagrams of one direction.
 func NewDatagramChecker(d Direction) *DatagramChecker { return &DatagramChecker{direction: d} }
+
+// cardData is what a card checks data by.
+type cardData struct {
+	most    int // elements; 0: the checker is no card's
+	element int // bytes
+}
+
+// NewCardDatagramChecker returns the checker of a card: data has 1 to chunk elements of the card's
+// format, whatever format its header names.
+func NewCardDatagramChecker(chunk int, format wire.Format) *DatagramChecker {
+	return &DatagramChecker{direction: ToCard, card: cardData{chunk, elementBytes[format]}}
+}
+
+// payloadBytes returns the size of the payload that a header requires; ok is false if there is none.
+func (c *DatagramChecker) payloadBytes(h *Header) (size int, ok bool) {
+	if c.card.most > 0 {
+		size = int(h.Length) * c.card.element
+		return size, h.Length > 0 && int(h.Length) <= c.card.most
+	}
+	size = int(h.Length) * elementBytes[h.Format]
+	return size, size > 0 && size <= wire.MaxDatagramPayload
+}
 
 // Stats returns the checker's counts.
 func (c *DatagramChecker) Stats() DatagramStats { return c.stats }
@@ -93,12 +116,12 @@ func (c *DatagramChecker) Check(b []byte, f *Frame) bool {
 	}
 	f.Header.decode(b)
 	f.Payload, f.Raw, f.Bad = nil, b, false
-	size := 0
+	size, ok := 0, true
 	if k.Payload {
-		size = int(f.Length) * elementBytes[f.Format]
+		size, ok = c.payloadBytes(&f.Header)
 		f.Payload = b[head:end]
 	}
-	if end-head != size || k.Payload && size == 0 || size > wire.MaxDatagramPayload {
+	if !ok || end-head != size {
 		c.stats.BadLength++
 		return false
 	}

@@ -163,6 +163,33 @@ func TestWrongDatagrams(t *testing.T) {
 	}
 }
 
+// TestDataToACard: a card sizes data by its own format, and refuses more than its chunk.
+func TestDataToACard(t *testing.T) {
+	header := unhex("11 02 00 01 00 00 00 00 00 00 00 00 02 00") // 2 of fp32
+	bf16 := changed(header, 3, byte(wire.BF16))
+	for name, c := range map[string]struct {
+		header  []byte
+		payload int
+		want    DatagramStats
+	}{
+		"data":                   {header, 8, DatagramStats{Packets: 1}},
+		"another format":         {bf16, 8, DatagramStats{Packets: 1}},
+		"another format's size":  {bf16, 4, DatagramStats{BadLength: 1}},
+		"the largest":            {changed(header, 12, 3), 12, DatagramStats{Packets: 1}},
+		"more than the chunk":    {changed(header, 12, 4), 16, DatagramStats{BadLength: 1}},
+		"none":                   {changed(header, 12, 0), 0, DatagramStats{BadLength: 1}},
+		"an ask with a payload":  {changed(header, 0, 0x21), 8, DatagramStats{BadLength: 1}},
+		"an ask that has length": {changed(header, 0, 0x21), 0, DatagramStats{Packets: 1}},
+	} {
+		checker := NewCardDatagramChecker(3, wire.FP32)
+		var f Frame
+		checker.Check(signed(append(bytes.Clone(c.header), make([]byte, c.payload)...)), &f)
+		if got := checker.Stats(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // TestDatagramsAllocateNothing: neither building nor checking a datagram allocates.
 func TestDatagramsAllocateNothing(t *testing.T) {
 	h := Header{Kind: wire.KindData, Format: wire.FP32, Length: 256}
