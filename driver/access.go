@@ -61,9 +61,9 @@ func (r *accesses) forget(batch []*access) {
 	r.open = slices.DeleteFunc(r.open, func(a *access) bool { return slices.Contains(batch, a) })
 }
 
-// appendDue appends the due accesses over l. All are due when no reply has come for too long.
-// It returns how long no other access is due. No wait is longer than most.
-func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Duration) ([]byte, time.Duration) {
+// addDue adds the due accesses over l. All are due when no reply has come for too long. It returns
+// how long no other access is due. No wait is longer than most.
+func (r *accesses) addDue(out *batch, l *link, now time.Time, most time.Duration) time.Duration {
 	if r.untilOverdue(l, now, most) <= 0 {
 		r.backOff++
 		for _, a := range r.open {
@@ -78,12 +78,12 @@ func (r *accesses) appendDue(buf []byte, l *link, now time.Time, most time.Durat
 		r.tag++
 		a.due, a.header.Length = false, r.tag
 		a.sent = append(a.sent, sending{r.tag, now})
-		buf = frame.Append(buf, &a.header, nil)
+		out.add(&a.header, nil)
 		sent = append(sent, a)
 		return true
 	})
 	r.open = append(r.open, sent...)
-	return buf, r.untilOverdue(l, now, most)
+	return r.untilOverdue(l, now, most)
 }
 
 // untilOverdue returns the time until the next reply over l is overdue. Each reply restarts the

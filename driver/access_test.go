@@ -36,9 +36,10 @@ func (b *accessBench) ask(n int) []*access {
 // sends advances the clock and returns the tags of the frames that the writer then sends.
 func (b *accessBench) sends(after time.Duration) []uint16 {
 	b.now = b.now.Add(after)
-	buf, _ := b.appendDue(nil, &b.link, b.now, benchMost)
-	scan := frame.NewScanner(frame.ToCard, len(buf)+1)
-	scan.Feed(buf)
+	out := newBatch(false)
+	b.addDue(out, &b.link, b.now, benchMost)
+	scan := frame.NewScanner(frame.ToCard, 0)
+	scan.Feed(out.buf)
 	tags := []uint16{}
 	for f := (frame.Frame{}); scan.Next(&f); {
 		tags = append(tags, f.Length)
@@ -182,7 +183,7 @@ func TestTimeoutBoundsTheWait(t *testing.T) {
 	b := newAccessBench()
 	b.backOff = 10
 	b.ask(1)
-	if _, wait := b.appendDue(nil, &b.link, b.now, time.Second); wait != time.Second {
+	if wait := b.addDue(newBatch(false), &b.link, b.now, time.Second); wait != time.Second {
 		t.Errorf("wait %s", wait)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // arraysOf returns the card behind conn if it takes arrays, else nil.
-func arraysOf(conn transport.Conn) *cpu.Card {
+func arraysOf(conn transport.Link) *cpu.Card {
 	if folder, ok := conn.(*folderConn); ok {
 		conn = folder.madeConn
 	}

@@ -29,8 +29,8 @@ type Card struct {
 	info      Info
 	shared    bool                                          // a daemon owns it, and its jobs have members elsewhere
 	token     uint64                                        // this program's token in OWNER
-	record    func(transport.Conn) transport.Conn           // nil when the link is not recorded
-	reopen    func(context.Context) (transport.Conn, error) // nil for OpenConn
+	recorder  *record.Recorder                              // nil when the link is not recorded
+	reopen    func(context.Context) (transport.Link, error) // nil for OpenConn
 	arrays    *cpu.Card                                     // the card, if it takes arrays; else nil
 	wake      chan struct{}                                 // capacity 1: the writer has work
 	done      chan struct{}                                 // closed when err is set
@@ -75,7 +75,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*Card, error) {
 	o := newOptions(opts)
 	needs := o.needs
 	needs.Patience = o.timeout
-	reopen := func(ctx context.Context) (transport.Conn, error) { return transport.Open(ctx, name, needs) }
+	reopen := func(ctx context.Context) (transport.Link, error) { return transport.OpenLink(ctx, name, needs) }
 	conn, err := reopen(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -97,7 +97,12 @@ func OpenConn(ctx context.Context, name string, conn transport.Conn, opts ...Opt
 	return openOn(ctx, name, conn, nil, opts)
 }
 
-func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(context.Context) (transport.Conn, error), opts []Option) (*Card, error) {
+// OpenPackets is OpenConn for a connection that carries packets.
+func OpenPackets(ctx context.Context, name string, conn transport.PacketConn, opts ...Option) (*Card, error) {
+	return openOn(ctx, name, conn, nil, opts)
+}
+
+func openOn(ctx context.Context, name string, conn transport.Link, reopen func(context.Context) (transport.Link, error), opts []Option) (*Card, error) {
 	c := &Card{
 		name:        name,
 		reopen:      reopen,
@@ -111,7 +116,8 @@ func openOn(ctx context.Context, name string, conn transport.Conn, reopen func(c
 	_, c.shared = conn.(session)
 	c.requests = map[uint64]*request{}
 	if c.opts.record != nil {
-		c.record = record.New(c.opts.record).Record
+		_, packets := conn.(transport.PacketConn)
+		c.recorder = record.NewRecorder(c.opts.record, packets)
 	} else {
 		c.arrays = arraysOf(conn) // a recording has frames
 	}

@@ -108,22 +108,23 @@ func (j *Job) finishSilent() (time.Duration, uint64) {
 	return time.Since(j.finish.moved), j.finish.left
 }
 
-// appendFinishes appends the finishes of all unconfirmed ranks when they are due.
-func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) {
+// addFinishes adds the finishes of all unconfirmed ranks when they are due, and returns how long no
+// other is.
+func (j *Job) addFinishes(out *batch, now time.Time) (wait time.Duration) {
 	f := &j.finish
 	if f.left == 0 {
-		return buf, longestWait
+		return longestWait
 	}
 	if j.card.link.blocks != nil {
 		if f.sent.IsZero() {
 			f.sent = now
 			j.finishBlocks()
 		}
-		return buf, longestWait
+		return longestWait
 	}
 	if !f.sent.IsZero() {
 		if wait := f.sent.Add(f.backOff.wait(&j.timing)).Sub(now); wait > 0 {
-			return buf, wait
+			return wait
 		}
 		f.backOff++
 	}
@@ -137,9 +138,9 @@ func (j *Job) appendFinishes(buf []byte, now time.Time) ([]byte, time.Duration) 
 			Rank:  uint8(m.rank),
 			VID:   m.next,
 		}
-		buf = frame.Append(buf, &h, nil)
+		out.add(&h, nil)
 	}
-	return buf, f.backOff.wait(&j.timing)
+	return f.backOff.wait(&j.timing)
 }
 
 // takeFinished records that the card has confirmed the finish of m. With the last confirmation

@@ -85,7 +85,7 @@ func TestQueuedCallGetsKeptResults(t *testing.T) {
 	if !f.state(1).kept || f.contribution(0, 1) != nil || f.contribution(0, 0) == nil {
 		t.Error("the chunk does not pass as zeros")
 	}
-	b.out, _ = b.gather(b.link, b.out[:0])
+	b.gather(b.link, b.out)
 	for vid := range uint32(2) {
 		b.feed(frame.Append(nil, &frame.Header{Kind: wire.KindResult, Job: 1, Format: wire.FP32, Epoch: liveEpoch, VID: liveFirst + vid,
 			Length: 4, Mask: 7, Receivers: 7}, make([]byte, 16)))

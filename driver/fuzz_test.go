@@ -25,7 +25,7 @@ type liveCard struct {
 	queued []*call // besides those of the flows
 	reads  []*access
 	scan   *frame.Scanner
-	out    []byte
+	out    *batch
 }
 
 // liveInfo is a very small card, so that every boundary is near.
@@ -48,7 +48,7 @@ func newLiveCard(t *testing.T) *liveCard {
 		table: make([]jobEntry, liveInfo.Jobs),
 	}
 	c.unpinned.L = &c.mu
-	b := &liveCard{T: t, Card: c, link: l, now: time.Now(), scan: frame.NewScanner(frame.FromCard, 0)}
+	b := &liveCard{T: t, Card: c, link: l, out: newBatch(false), now: time.Now(), scan: frame.NewScanner(frame.FromCard, 0)}
 	for number := range c.table {
 		cfg, err := liveInfo.Complete(JobConfig{Window: 2, FirstVID: liveFirst, Partial: number == 1, DeadlineCycles: uint32(number) * 100, CarryOn: time.Hour})
 		if err != nil {
@@ -74,7 +74,8 @@ func (b *liveCard) step(s []byte) {
 	default:
 		b.send(j, s)
 	}
-	b.out, _ = b.gather(b.link, b.out[:0])
+	b.out.clear()
+	b.gather(b.link, b.out)
 }
 
 // begin starts a call of one member or of all, or the close of the job.
@@ -140,7 +141,7 @@ func (b *liveCard) feed(raw []byte) {
 	for len(raw) > 0 {
 		raw = raw[b.scan.Feed(raw):]
 		for b.scan.Next(&f) {
-			b.take(&f, b.now)
+			b.take(b.link, &f, b.now)
 		}
 	}
 }

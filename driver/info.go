@@ -47,17 +47,27 @@ type LinkStats struct {
 	Refused    uint64 // headers with an invalid kind, version, format or length
 	BytesIn    uint64 // bytes read from the link
 	BytesOut   uint64 // bytes written to the link
+
+	// Of cards on a network.
+	Short       uint64 // datagrams with less bytes than any packet has
+	DatagramCRC uint64 // datagrams whose CRC was wrong
+	CEToCard    uint64 // results of which a contribution met congestion on its way to the card
+	CEFromCard  uint64 // packets that met congestion on their way from the card
 }
 
 func (s LinkStats) plus(o LinkStats) LinkStats {
 	return LinkStats{
-		Frames:     s.Frames + o.Frames,
-		Hunted:     s.Hunted + o.Hunted,
-		HeaderCRC:  s.HeaderCRC + o.HeaderCRC,
-		PayloadCRC: s.PayloadCRC + o.PayloadCRC,
-		Refused:    s.Refused + o.Refused,
-		BytesIn:    s.BytesIn + o.BytesIn,
-		BytesOut:   s.BytesOut + o.BytesOut,
+		Frames:      s.Frames + o.Frames,
+		Hunted:      s.Hunted + o.Hunted,
+		HeaderCRC:   s.HeaderCRC + o.HeaderCRC,
+		PayloadCRC:  s.PayloadCRC + o.PayloadCRC,
+		Refused:     s.Refused + o.Refused,
+		BytesIn:     s.BytesIn + o.BytesIn,
+		BytesOut:    s.BytesOut + o.BytesOut,
+		Short:       s.Short + o.Short,
+		DatagramCRC: s.DatagramCRC + o.DatagramCRC,
+		CEToCard:    s.CEToCard + o.CEToCard,
+		CEFromCard:  s.CEFromCard + o.CEFromCard,
 	}
 }
 

@@ -19,10 +19,12 @@ import (
 // link is one connection to the card. A card with jobs that carry on may have several, one
 // after another.
 type link struct {
-	conn     transport.Conn
+	way      way
+	packets  bool           // the way is that of datagrams
 	expected expecter       // nil when any configuration hash is accepted
 	session  session        // nil when this program owns the card
 	blocks   *blocks        // of a shared card that takes arrays
+	relayed  *batch         // what a relay's sender writes by itself; the holder of writing uses it
 	over     chan struct{}  // closed when err is set
 	running  sync.WaitGroup // the reader and the writer
 	ending   sync.Once
@@ -37,14 +39,15 @@ type link struct {
 }
 
 // attach makes conn the card's link.
-func (c *Card) attach(conn transport.Conn) *link {
-	l := &link{conn: conn, over: make(chan struct{})}
+func (c *Card) attach(conn transport.Link) *link {
+	l := &link{over: make(chan struct{})}
 	l.expected, _ = conn.(expecter)
 	if l.session, _ = conn.(session); l.session != nil {
 		l.blocks = newBlocks(l.session)
 	}
-	if c.record != nil {
-		l.conn = c.record(conn)
+	l.way, l.packets = c.wayOf(conn)
+	if l.packets {
+		l.relayed = newBatch(true)
 	}
 	c.mu.Lock()
 	if c.link != nil {
@@ -69,7 +72,7 @@ func (c *Card) attach(conn transport.Conn) *link {
 // when it is called again.
 func (l *link) end() error {
 	l.ending.Do(func() {
-		l.ended = l.conn.Close()
+		l.ended = l.way.Close()
 		l.running.Wait()
 		if l.session != nil {
 			l.session.Release()
@@ -135,28 +138,22 @@ func (c *Card) currentLink() *link {
 	return c.link
 }
 
-// batchBytes is how much the writer gathers before it writes. It is large enough for an
-// efficient system call, and small enough that asks and register accesses, which go first, wait
-// only briefly.
-const batchBytes = 64 << 10
-
 // read receives frames and passes them on until the link ends.
 func (c *Card) read(l *link) {
 	defer l.running.Done()
-	scan := frame.NewScanner(frame.FromCard, 0)
 	var f frame.Frame
 	var bytes uint64
 	var relays []*Relay // that have got frames of this read
 	for {
-		n, err := scan.Fill(l.conn)
+		n, err := l.way.fill()
 		bytes += uint64(n)
 		now := time.Now()
-		for scan.Next(&f) {
-			if r := c.take(&f, now); r != nil && !slices.Contains(relays, r) {
+		for l.way.next(&f) {
+			if r := c.take(l, &f, now); r != nil && !slices.Contains(relays, r) {
 				relays = append(relays, r)
 			}
 		}
-		c.noteLink(l, scan, bytes)
+		c.noteLink(l, bytes)
 		for _, r := range relays {
 			r.remote.Flush()
 		}
@@ -171,32 +168,26 @@ func (c *Card) read(l *link) {
 
 // noteLink publishes the reader's counters, and wakes the writer once for all frames of a read that
 // gave it work. During Open the counters reveal a card of another protocol version.
-func (c *Card) noteLink(l *link, scan *frame.Scanner, bytes uint64) {
-	s := scan.Stats()
+func (c *Card) noteLink(l *link, bytes uint64) {
+	s := l.way.stats()
+	s.BytesIn = bytes
 	c.mu.Lock()
-	l.stats = LinkStats{
-		Frames:     s.Frames,
-		Hunted:     s.Hunted,
-		HeaderCRC:  s.HeaderCRC,
-		PayloadCRC: s.PayloadCRC,
-		Refused:    s.BadVersion + s.BadKind + s.BadLength,
-		BytesIn:    bytes,
-		BytesOut:   l.stats.BytesOut,
-	}
+	s.BytesOut = l.stats.BytesOut
+	l.stats = s
 	opened, due := l.opened, c.due
 	c.due = false
 	c.mu.Unlock()
 	if due {
 		c.kick()
 	}
-	if !opened && s.BadVersion > 0 {
-		c.refuse(l, &VersionError{Name: c.name, Got: int(scan.Version()), Want: wire.Version})
+	if version, ok := l.way.foreign(); ok && !opened {
+		c.refuse(l, &VersionError{Name: c.name, Got: version, Want: wire.Version})
 	}
 }
 
 // take passes one frame to its receiver, and then calls back into the program if the frame
 // requires it. It returns the relay that has got the frame, if one has.
-func (c *Card) take(f *frame.Frame, now time.Time) *Relay {
+func (c *Card) take(l *link, f *frame.Frame, now time.Time) *Relay {
 	c.mu.Lock()
 	relay := c.takeLocked(f, now)
 	tell := c.tell
@@ -207,6 +198,9 @@ func (c *Card) take(f *frame.Frame, now time.Time) *Relay {
 		tell()
 	}
 	if relay != nil {
+		if l.packets {
+			relay.reframe(f)
+		}
 		relay.remote.Receive(f)
 	}
 	return relay
@@ -245,13 +239,13 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) *Relay {
 // write sends due frames until the link has ended.
 func (c *Card) write(l *link) {
 	defer l.running.Done()
-	buf := make([]byte, 0, batchBytes+wire.MaxFrameBytes)
+	out := newBatch(l.packets)
 	timer := time.NewTimer(math.MaxInt64)
 	for {
-		var wait time.Duration
-		buf, wait = c.gather(l, buf[:0])
-		if len(buf) > 0 {
-			n, err := l.conn.Write(buf)
+		out.clear()
+		wait := c.gather(l, out)
+		if !out.empty() {
+			n, err := l.way.send(out)
 			c.noteWrite(l, n)
 			if err != nil {
 				c.writeFailed(l, err)
@@ -281,11 +275,11 @@ func (c *Card) writeFailed(l *link, err error) {
 	}
 }
 
-// writeNow writes frames of a relay, whose sender has found the link free. It reports whether the link
-// has taken them.
-func (c *Card) writeNow(l *link, frames []byte) bool {
+// writeNow writes a batch of a relay, whose sender has found the link free. It reports whether the link
+// has taken it.
+func (c *Card) writeNow(l *link, out *batch) bool {
 	defer l.running.Done()
-	n, err := l.conn.Write(frames)
+	n, err := l.way.send(out)
 	c.noteWrite(l, n)
 	if err != nil {
 		c.writeFailed(l, err)
@@ -311,60 +305,49 @@ func (c *Card) noteWrite(l *link, n int) {
 	}
 }
 
-// gather appends the due frames to buf until the batch is full. Register accesses, finishes and
-// asks go first, then data, a frame of each job in turn. wait is how long nothing else is due. The
-// link is the writer's from then on, if there is something to write.
-func (c *Card) gather(l *link, buf []byte) (_ []byte, wait time.Duration) {
+// gather adds what is due to a batch until it is full. Register accesses, finishes and asks go first,
+// then data, a packet of each job in turn. wait is how long nothing else is due. The link is the
+// writer's from then on, if there is something to write.
+func (c *Card) gather(l *link, out *batch) (wait time.Duration) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.writing {
 		l.turned = true
-		return buf, longestWait
+		return longestWait
 	}
 	l.writing = true
-	buf, wait = c.gatherLocked(l, buf, now)
-	l.writing = len(buf) > 0
-	return buf, wait
+	wait = c.gatherLocked(l, out, now)
+	l.writing = !out.empty()
+	return wait
 }
 
-// gatherLocked is gather under the lock. It releases the mutex as appendData does.
-func (c *Card) gatherLocked(l *link, buf []byte, now time.Time) (_ []byte, wait time.Duration) {
-	buf, wait = c.accesses.appendDue(buf, l, now, c.opts.timeout/asksInTimeout)
+// gatherLocked is gather under the lock. It releases the mutex as addData does.
+func (c *Card) gatherLocked(l *link, out *batch, now time.Time) (wait time.Duration) {
+	wait = c.accesses.addDue(out, l, now, c.opts.timeout/asksInTimeout)
 	if l.err != nil || c.away != nil {
-		return buf, wait
+		return wait
 	}
 	for j := range c.jobs() {
-		if j.stopped {
-			continue
-		}
-		var w time.Duration
-		buf, w = j.appendControl(buf, now)
-		wait = min(wait, w)
-	}
-	for len(buf) < batchBytes && l.err == nil {
-		n := len(buf)
-		if buf = c.appendTurn(buf, now); len(buf) == n {
-			break
+		if !j.stopped {
+			wait = min(wait, j.addControl(out, now))
 		}
 	}
-	return buf, wait
+	for !out.full() && l.err == nil && c.addTurn(out, now) {
+	}
+	return wait
 }
 
-// appendTurn appends a frame of the next job that has one to send. It releases the mutex as
-// appendData does.
-func (c *Card) appendTurn(buf []byte, now time.Time) []byte {
+// addTurn adds a packet of the next job that has one to send, and reports whether there is one. It
+// releases the mutex as addData does.
+func (c *Card) addTurn(out *batch, now time.Time) bool {
 	for n := range c.table {
 		number := (c.turn + n) % len(c.table)
 		j := c.table[number].job
-		if j == nil || j.stopped {
-			continue
-		}
-		size := len(buf)
-		if buf = j.appendFrame(buf, now); len(buf) > size {
+		if j != nil && !j.stopped && j.addPacket(out, now) {
 			c.turn = (number + 1) % len(c.table)
-			break
+			return true
 		}
 	}
-	return buf
+	return false
 }

@@ -42,6 +42,7 @@ type geometry struct {
 	Shell    wire.Shell
 	Link     int
 	Latency  int
+	Ethernet int
 }
 
 // openMade opens "SCHEME:", "SCHEME:DIR" and "SCHEME:OPTION=VALUE,...". build makes the

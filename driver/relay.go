@@ -41,6 +41,7 @@ type Relay struct {
 	job    *Job
 	remote Remote
 	seen   []uint16 // epochs
+	framed []byte   // the last datagram as a frame; the reader's
 
 	// Guarded by Card.mu.
 	queue []*relayed
@@ -97,7 +98,12 @@ func (r *Relay) Send(frames []byte) bool {
 		l.writing = true
 		l.running.Add(1) // the reader runs, because the link has not ended
 		c.mu.Unlock()
-		return c.writeNow(l, frames)
+		if l.packets {
+			l.relayed.clear()
+			l.relayed.addFrames(frames)
+			return c.writeNow(l, l.relayed)
+		}
+		return c.writeNow(l, &batch{buf: frames})
 	}
 	s := &relayed{frames: frames, taken: make(chan bool, 1)}
 	r.queue = append(r.queue, s)
@@ -172,17 +178,27 @@ func (r *Relay) Finish() {
 	r.job.end(nil)
 }
 
-// appendQueued appends the next batch, if there is one.
-func (r *Relay) appendQueued(buf []byte) []byte {
+// addQueued adds the next batch, and reports whether there is one.
+func (r *Relay) addQueued(out *batch) bool {
 	if len(r.queue) == 0 {
-		return buf
+		return false
 	}
 	s := r.queue[0]
 	r.queue = r.queue[1:]
 	r.job.card.relayed--
-	buf = append(buf, s.frames...)
+	out.addFrames(s.frames)
 	s.taken <- true
-	return buf
+	return true
+}
+
+// reframe makes the packet of a datagram a frame, as Remote gets it.
+func (r *Relay) reframe(f *frame.Frame) {
+	r.framed = frame.Append(r.framed[:0], &f.Header, f.Payload)
+	f.Raw = r.framed
+	if f.Payload != nil {
+		end := len(f.Raw) - wire.CRCBytes
+		f.Payload = f.Raw[end-len(f.Payload) : end]
+	}
 }
 
 // drop drops the batches that the link has not taken.

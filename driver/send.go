@@ -11,32 +11,30 @@ import (
 	"tributary/driver/wire"
 )
 
-// appendFrame appends one data frame if there is one to send; frames that the card asked for
-// again go first. It releases the mutex as appendData does.
-func (j *Job) appendFrame(buf []byte, now time.Time) []byte {
+// addPacket adds one packet of data, and reports whether there is one to send. Packets that the card
+// asked for again go first. It releases the mutex as addData does.
+func (j *Job) addPacket(out *batch, now time.Time) bool {
 	switch {
 	case j.card.arrays != nil:
-		return buf // the card has the arrays
+		return false // the card has the arrays
 	case j.card.link.blocks != nil:
 		for j.sendBlock(now) {
 		}
-		return buf
+		return false
 	case j.relay != nil:
-		return j.relay.appendQueued(buf)
+		return j.relay.addQueued(out)
 	}
-	size := len(buf)
-	if buf = j.appendResend(buf); len(buf) > size {
-		return buf
+	if j.addResend(out) {
+		return true
 	}
-	if buf = j.appendData(buf, now); len(buf) > size {
-		j.fresh = true
-	}
-	return buf
+	added := j.addData(out, now)
+	j.fresh = j.fresh || added
+	return added
 }
 
-// appendData appends the next data frame that the window allows, if there is one. It releases
-// the mutex while it builds the frame, with the call pinned.
-func (j *Job) appendData(buf []byte, now time.Time) []byte {
+// addData adds the next packet of data that the window allows, and reports whether there is one. It
+// releases the mutex while it builds the packet, with the call pinned.
+func (j *Job) addData(out *batch, now time.Time) bool {
 	for n := range j.flows {
 		f := j.flows[(j.turn+n)%len(j.flows)]
 		for f.next < min(f.chunks, f.low+len(f.ring)) && !f.pausesAt(f.next) {
@@ -45,10 +43,11 @@ func (j *Job) appendData(buf []byte, now time.Time) []byte {
 				continue
 			}
 			j.turn = (j.turn + n + 1) % len(j.flows)
-			return f.appendNext(buf, now)
+			f.addNext(out, now)
+			return true
 		}
 	}
-	return buf
+	return false
 }
 
 // pausesAt reports whether the job's members pause before chunk i: another member returns there, or not
@@ -83,7 +82,7 @@ func (f *flow) turnOf(n int) *Member {
 	return f.members[0]
 }
 
-func (f *flow) appendNext(buf []byte, now time.Time) []byte {
+func (f *flow) addNext(out *batch, now time.Time) {
 	c := f.job.card
 	m := f.members[f.turn]
 	i := f.next
@@ -95,17 +94,16 @@ func (f *flow) appendNext(buf []byte, now time.Time) []byte {
 	// sent theirs, and the caller waits in forget.
 	c.pinned = k
 	c.mu.Unlock()
-	buf = frame.AppendPadded(buf, &h, part)
+	out.addPadded(&h, part)
 	c.mu.Lock()
 	c.pinned = nil
 	c.unpinned.Broadcast()
 	if !k.active {
-		return buf // the call ended meanwhile; the card refuses or drops the frame
+		return // the call ended meanwhile; the card refuses or drops the packet
 	}
 
 	f.countSent(m)
 	f.pass(now)
-	return buf
 }
 
 // countSent counts the frame that member m has sent in its turn.
@@ -141,23 +139,24 @@ func (f *flow) dataHeader(m *Member, i int) frame.Header {
 	}
 }
 
-// appendResend appends one data frame that the card asked for again, if there is one. It keeps
-// the mutex, because the result may come and overwrite the input at any moment.
-func (j *Job) appendResend(buf []byte) []byte {
+// addResend adds one packet of data that the card asked for again, and reports whether there is one.
+// It keeps the mutex, because the result may come and overwrite the input at any moment.
+func (j *Job) addResend(out *batch) bool {
 	for _, f := range j.flows {
 		if f.resend == 0 {
 			continue
 		}
 		for i := f.low; i < f.next; i++ {
 			if s := f.state(i); s.resend != 0 {
-				return f.appendAgain(buf, i, s)
+				f.addAgain(out, i, s)
+				return true
 			}
 		}
 	}
-	return buf
+	return false
 }
 
-func (f *flow) appendAgain(buf []byte, i int, s *chunkState) []byte {
+func (f *flow) addAgain(out *batch, i int, s *chunkState) {
 	rank := bits.TrailingZeros64(s.resend)
 	f.setResend(s, s.resend&(s.resend-1))
 	s.since = time.Now()
@@ -165,7 +164,7 @@ func (f *flow) appendAgain(buf []byte, i int, s *chunkState) []byte {
 	m := f.members[place]
 	m.stats.Resent++
 	h := f.dataHeader(m, i)
-	return frame.AppendPadded(buf, &h, f.contribution(place, i))
+	out.addPadded(&h, f.contribution(place, i))
 }
 
 func (f *flow) setResend(s *chunkState, ranks uint64) {
@@ -177,30 +176,28 @@ func (f *flow) setResend(s *chunkState, ranks uint64) {
 	}
 }
 
-// appendControl appends the due finishes and asks, and returns how long nothing else is due.
-func (j *Job) appendControl(buf []byte, now time.Time) ([]byte, time.Duration) {
-	buf, wait := j.appendFinishes(buf, now)
+// addControl adds the due finishes and asks, and returns how long nothing else is due.
+func (j *Job) addControl(out *batch, now time.Time) (wait time.Duration) {
+	wait = j.addFinishes(out, now)
 	if j.card.arrays != nil {
-		return buf, wait
+		return wait
 	}
 	for _, f := range j.flows {
 		if j.card.link.blocks != nil {
 			wait = min(wait, f.appendBlockAsks(now))
 			continue
 		}
-		var w time.Duration
-		buf, w = f.appendAsks(buf, now)
-		wait = min(wait, w)
+		wait = min(wait, f.addAsks(out, now))
 	}
-	return buf, wait
+	return wait
 }
 
-// appendAsks asks for overdue results. The oldest missing chunk is overdue when its timer ends
+// addAsks asks for overdue results. The oldest missing chunk is overdue when its timer ends
 // or replies have overtaken it. The same holds for later chunks that have at least fastAsk
 // results after them. wait is how long nothing else is due.
-func (f *flow) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Duration) {
+func (f *flow) addAsks(out *batch, now time.Time) (wait time.Duration) {
 	if f.low == f.next {
-		return buf, longestWait
+		return longestWait
 	}
 	wait = longestWait
 	inVain := false
@@ -214,7 +211,7 @@ func (f *flow) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Durati
 		overtaken := f.overtaken(s)
 		if overtaken || f.untilAsk(s, now) <= 0 {
 			inVain = inVain || !overtaken
-			buf = f.appendAsk(buf, i, now)
+			f.addAsk(out, i, now)
 		}
 		wait = min(wait, f.untilAsk(s, now))
 	}
@@ -223,12 +220,12 @@ func (f *flow) appendAsks(buf []byte, now time.Time) (_ []byte, wait time.Durati
 			other.backOff++
 		}
 	}
-	return buf, wait
+	return wait
 }
 
-// appendAsk asks for the result of chunk i. The call's members take turns. One ask serves all
+// addAsk asks for the result of chunk i. The call's members take turns. One ask serves all
 // flows of the job, because they all see the reply.
-func (f *flow) appendAsk(buf []byte, i int, now time.Time) []byte {
+func (f *flow) addAsk(out *batch, i int, now time.Time) {
 	m := f.turnOf(f.state(i).asks)
 	m.stats.Asked++
 	h := frame.Header{
@@ -245,7 +242,7 @@ func (f *flow) appendAsk(buf []byte, i int, now time.Time) []byte {
 			other.ordered(s)
 		}
 	}
-	return frame.Append(buf, &h, nil)
+	out.add(&h, nil)
 }
 
 // awaited returns the state of the chunk with that VID, if the flow's members have sent it and

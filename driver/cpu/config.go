@@ -22,9 +22,10 @@ type Config struct {
 	Sum      wire.Sum    // 0 means tree
 	Saturate bool        // clamp sums beyond int32
 
-	Shell   wire.Shell // ShellNone or ShellStream
-	Link    int        // bits that the link moves in a cycle; 0 with ShellNone
-	Latency int        // cycles, for the register LATENCY
+	Shell    wire.Shell // ShellNone or ShellStream
+	Link     int        // bits that the link moves in a cycle; 0 with ShellNone
+	Latency  int        // cycles, for the register LATENCY
+	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
 }
 
 // withDefaults returns c with its defaults filled in.

@@ -22,9 +22,10 @@ type Card struct {
 	owner    uint64
 	lastCode wire.Code // of the last register write
 	staged   staged
-	jobs     []job // by number
-	summing  turns // turns of jobs with complete chunks
-	sending  turns // turns of jobs with results to send
+	network  *network // with ShellUDP; otherwise nil
+	jobs     []job    // by number
+	summing  turns    // turns of jobs with complete chunks
+	sending  turns    // turns of jobs with results to send
 
 	statuses    []Header // the pending answer or refusal of each port
 	statusPorts uint64   // the ports that have one
@@ -50,7 +51,7 @@ func NewCard(cfg Config) (*Card, error) {
 		cfg:      cfg,
 		sum:      sum,
 		operands: make([][]byte, cfg.Ports),
-		counters: newCounters(),
+		counters: newCounters(cfg.Shell),
 		summing:  turns{of: cfg.Jobs},
 		sending:  turns{of: cfg.Jobs},
 		statuses: make([]Header, cfg.Ports),
@@ -59,16 +60,20 @@ func NewCard(cfg Config) (*Card, error) {
 	for number := range cfg.Jobs {
 		c.jobs = append(c.jobs, newJob(number, cfg))
 	}
+	if cfg.Shell == wire.ShellUDP {
+		c.network = newNetwork(cfg)
+	}
 	return c, nil
 }
 
 // Config returns the card's geometry, with its defaults filled in.
 func (c *Card) Config() Config { return c.cfg }
 
-// Advance advances the clock by the given number of cycles, and then acts once on every overdue
-// slot.
+// Advance advances the clock by the given number of cycles. It then ends the lease of an owner that
+// was silent for too long, and acts once on every overdue slot.
 func (c *Card) Advance(cycles uint64) {
 	c.cycles += cycles
+	c.lookAtLease()
 	c.lookAtDeadlines()
 }
 

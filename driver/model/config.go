@@ -12,12 +12,12 @@ import (
 	"tributary/driver/wire"
 )
 
-// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set; for the other
-// fields, the zero value has the meaning in their comments.
+// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set, except for Chunk with
+// ShellUDP; for the other fields, the zero value has the meaning in their comments.
 type Config struct {
 	Lanes  int // elements in a beat, a power of two, 1..64
 	Ports  int // ports of the card, 1..64
-	Chunk  int // most elements in a chunk, a multiple of Lanes
+	Chunk  int // most elements in a chunk, a multiple of Lanes; with ShellUDP 0 means what fits Ethernet's MTU
 	Window int // most chunks in a job's window, a power of two
 	Jobs   int // jobs that can be set up at once, a power of two up to 16; 0 means 1
 
@@ -26,9 +26,10 @@ type Config struct {
 	Sum      wire.Sum    // 0 means tree
 	Saturate bool        // clamp sums beyond int32 to the nearest int32
 
-	Shell   wire.Shell // ShellNone or ShellStream
-	Link    int        // bits the link moves in a cycle; 0 with ShellNone
-	Latency int        // cycles, as in the card's LATENCY register
+	Shell    wire.Shell // ShellNone, ShellStream or ShellUDP
+	Link     int        // bits the link moves in a cycle; 0 with ShellNone
+	Latency  int        // cycles, as in the card's LATENCY register
+	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
 }
 
 // Limits of a Config.
@@ -37,6 +38,8 @@ const (
 	maxPorts   = 64
 	maxJobs    = 16
 	maxElement = 1<<16 - 1 // the largest length in a header
+
+	maxEthernet = 1 << 8 // an Ethernet port's number has 8 bits in the registers
 )
 
 // withDefaults returns c with defaults in place of its zero values.
@@ -53,7 +56,31 @@ func (c Config) withDefaults() Config {
 	if c.Sum == 0 {
 		c.Sum = wire.SumTree
 	}
+	if c.Shell == wire.ShellUDP {
+		if c.Chunk == 0 {
+			c.Chunk = chunkForMTU(c.Lanes, c.Result)
+		}
+		if c.Ethernet == 0 {
+			c.Ethernet = 1
+		}
+	}
 	return c
+}
+
+// An IP packet on Ethernet, in bytes.
+const (
+	ethernetMTU = 1500
+	ipv4Header  = 20
+	udpHeader   = 8
+)
+
+// chunkForMTU returns the largest multiple of lanes whose result fits one Ethernet frame of the
+// usual size.
+func chunkForMTU(lanes int, result wire.Format) int {
+	info, _ := wire.KindResult.Info()
+	payload := ethernetMTU - ipv4Header - udpHeader - info.DatagramBytes(0)
+	elements := payload / max(elementBytes(result), 1) // an unknown format is refused later
+	return elements - elements%max(lanes, 1)
 }
 
 // Validate reports everything that is wrong with c, joined into one error.
@@ -87,9 +114,15 @@ func (c Config) Validate() error {
 			n := info.FrameBytes(c.Chunk * elementBytes(frame.format))
 			refuse(n > wire.MaxFrameBytes, "chunk: %d elements make a %s frame of %d bytes, more than %d", c.Chunk, info.Name, n, wire.MaxFrameBytes)
 		}
+	case wire.ShellUDP:
+		refuse(c.Link != 8 && c.Link != 64 && c.Link != 512, "link: %d is not 8, 64 or 512 bits", c.Link)
+		refuse(c.Ethernet < 1 || c.Ethernet > maxEthernet, "ethernet: %d ports are not from 1 to %d", c.Ethernet, maxEthernet)
+		payload := c.Chunk * elementBytes(c.Result) // no format is wider than its result format
+		refuse(payload > wire.MaxDatagramPayload, "chunk: %d elements make a payload of %d bytes, more than %d", c.Chunk, payload, wire.MaxDatagramPayload)
 	default:
-		refuse(true, "shell: %d is not none or stream", c.Shell)
+		refuse(true, "shell: %d is not none, stream or udp", c.Shell)
 	}
+	refuse(c.Shell != wire.ShellUDP && c.Ethernet != 0, "ethernet: %d ports with shell %v, which has none", c.Ethernet, c.Shell)
 	return errors.Join(errs...)
 }
 

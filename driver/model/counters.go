@@ -5,14 +5,21 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"tributary/driver/wire"
 )
 
-// counters holds a value for each row of wire.Counters.
+// counters holds a value for each row of wire.Counters; with shell udp those of wire.NetworkCounters
+// follow.
 type counters []uint32
 
-func newCounters() counters { return make(counters, len(wire.Counters)) }
+func newCounters(shell wire.Shell) counters {
+	if shell == wire.ShellUDP {
+		return make(counters, len(wire.Counters)+len(wire.NetworkCounters))
+	}
+	return make(counters, len(wire.Counters))
+}
 
 // The indices of the counters that the model increments by name.
 var (
@@ -35,16 +42,22 @@ var (
 	countHunted       = counterIndex("hunted")
 	countHeaderCRC    = counterIndex("header_crc")
 	countLinkDown     = counterIndex("link_down")
+
+	// With shell udp alone.
+	countShort       = counterIndex("short")
+	countDatagramCRC = counterIndex("datagram_crc")
+	countStranger    = counterIndex("stranger")
+	countLease       = counterIndex("lease")
+	countDropped     = counterIndex("dropped")
 )
 
-// counterIndex returns the index of the named counter in the table.
+// counterIndex returns the index of the named counter in the two tables.
 func counterIndex(name string) int {
-	for i, c := range wire.Counters {
-		if c.Name == name {
-			return i
-		}
+	i := slices.IndexFunc(slices.Concat(wire.Counters, wire.NetworkCounters), func(c wire.CounterInfo) bool { return c.Name == name })
+	if i < 0 {
+		panic("model: the tables have no counter " + name)
 	}
-	panic("model: wire.Counters has no " + name)
+	return i
 }
 
 // add counts n events.

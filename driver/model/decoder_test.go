@@ -22,7 +22,7 @@ type wireTap struct {
 }
 
 func newWireTap(t *testing.T) *wireTap {
-	return &wireTap{T: t, decoder: newDecoder(Config{Chunk: 4, Format: wire.FP32}, newCounters())}
+	return &wireTap{T: t, decoder: newDecoder(Config{Chunk: 4, Format: wire.FP32}, newCounters(wire.ShellStream))}
 }
 
 // feed gives bytes to the decoder in pieces of the given size.

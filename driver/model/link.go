@@ -57,14 +57,7 @@ func (l *Link) Down() {
 func (l *Link) take(p *Packet) {
 	if p.Kind == wire.KindRegRead || p.Kind == wire.KindRegWrite {
 		code, value := l.card.Register(p.Kind == wire.KindRegWrite, p.VID, p.Mask)
-		l.replies = append(l.replies, Header{
-			Version: wire.Version,
-			Kind:    wire.KindReply,
-			Code:    code,
-			VID:     p.VID,
-			Length:  p.Length,
-			Mask:    value,
-		})
+		l.replies = append(l.replies, replyTo(&p.Header, code, value))
 		return
 	}
 	port, _ := l.card.PortOf(p.Job, p.Rank)

@@ -12,7 +12,13 @@ type staged struct {
 // Register performs one access on the register bus. It returns the reply's code and its value: the
 // register's value after the access, or 0 with a refusal.
 func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
+	return c.registerFrom(wire.Address{}, write, addr, value)
+}
+
+// registerFrom is Register for a host with an address, which counts with shell udp alone.
+func (c *Card) registerFrom(from wire.Address, write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	c.Advance(1)
+	c.hear(from)
 	code, after := c.access(write, addr, value)
 	if write {
 		c.lastCode = code
@@ -20,61 +26,75 @@ func (c *Card) Register(write bool, addr uint32, value uint64) (wire.Code, uint6
 	return code, after
 }
 
-// access is Register without its clock and LAST_CODE.
+// replyTo returns the header of the reply to a register access.
+func replyTo(access *Header, code wire.Code, value uint64) Header {
+	return Header{
+		Version: wire.Version,
+		Kind:    wire.KindReply,
+		Code:    code,
+		VID:     access.VID,
+		Length:  access.Length,
+		Mask:    value,
+	}
+}
+
+// access is registerFrom without its clock and LAST_CODE.
 func (c *Card) access(write bool, addr uint32, value uint64) (wire.Code, uint64) {
-	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
-		return c.lagRegister(write, job, rank, bucket)
-	}
-	addr, number := wire.SplitJobAddr(addr)
-	access, ok := accessOf(addr)
-	if !ok || number >= len(c.jobs) {
-		return wire.CodeBadAddress, 0
-	}
+	access, ok := c.accessOf(addr)
 	code := wire.CodeDone
 	switch {
+	case !ok:
+		code = wire.CodeBadAddress
 	case write && access == wire.ReadOnly:
 		code = wire.CodeReadOnly
+	case write && c.fromStranger(addr):
+		code = wire.CodeBusy
 	case write:
 		code = c.write(addr, value)
 	}
 	if code != wire.CodeDone || access == wire.WriteOnly {
 		return code, 0
 	}
-	if addr >= wire.JobBase {
-		return code, c.jobs[number].read(addr)
-	}
 	return code, c.read(addr)
 }
 
-// lagRegister performs an access to a count of JOB_LAG.
-func (c *Card) lagRegister(write bool, job, rank, bucket int) (wire.Code, uint64) {
-	switch {
-	case job >= len(c.jobs) || rank >= c.cfg.Ports:
-		return wire.CodeBadAddress, 0
-	case write:
-		return wire.CodeReadOnly, 0
+// accessOf returns the allowed accesses of the register at addr, and whether the card has it.
+func (c *Card) accessOf(addr uint32) (wire.Access, bool) {
+	if job, rank, _, ok := wire.SplitLagAddr(addr); ok {
+		return wire.ReadOnly, job < len(c.jobs) && rank < c.cfg.Ports
 	}
-	return wire.CodeDone, uint64(c.jobs[job].lags[rank][bucket])
+	if access, ok := c.networkAccessOf(addr); ok {
+		return access, true
+	}
+	if i := int(addr-wire.CounterBase) / 8; addr >= wire.CounterBase && addr%8 == 0 && i < len(c.counters) {
+		return wire.ReadOnly, true
+	}
+	addr, number := wire.SplitJobAddr(addr)
+	return tableAccess(wire.Registers, addr, number < len(c.jobs))
 }
 
-// accessOf returns the allowed accesses of the register at addr, and whether there is one. A
-// register that each job has is found by job 0's address.
-func accessOf(addr uint32) (wire.Access, bool) {
-	for i := range wire.Registers {
-		if wire.Registers[i].Addr == addr {
-			return wire.Registers[i].Access, true
-		}
-	}
-	for i := range wire.Counters {
-		if wire.CounterAddr(i) == addr {
-			return wire.ReadOnly, true
+// tableAccess returns the allowed accesses of a register in a table, and whether the table and the
+// card have it.
+func tableAccess(table []wire.Register, addr uint32, ok bool) (wire.Access, bool) {
+	for i := range table {
+		if table[i].Addr == addr {
+			return table[i].Access, ok
 		}
 	}
 	return 0, false
 }
 
-// read returns the value of a readable register of the card, not of a job.
+// read returns the value of a register that the card has and that can be read.
 func (c *Card) read(addr uint32) uint64 {
+	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
+		return uint64(c.jobs[job].lags[rank][bucket])
+	}
+	if value, ok := c.readNetwork(addr); ok {
+		return value
+	}
+	if of0, number := wire.SplitJobAddr(addr); of0 >= wire.JobBase {
+		return c.jobs[number].read(of0)
+	}
 	if value, ok := c.cfg.identification(addr); ok {
 		return value
 	}
@@ -153,9 +173,7 @@ func (j *job) state() uint64 {
 func (c *Card) write(addr uint32, value uint64) wire.Code {
 	switch addr {
 	case wire.RegOwner:
-		if c.owner == 0 {
-			c.owner = value
-		}
+		c.take(value)
 	case wire.RegRelease:
 		return c.release(value)
 	case wire.RegReset:
@@ -175,9 +193,18 @@ func (c *Card) write(addr uint32, value uint64) wire.Code {
 	case wire.RegJobAbort:
 		return c.abort(commandOf(value))
 	default:
-		panic("model: a register that can be written does nothing")
+		return c.writeNetwork(addr, value)
 	}
 	return wire.CodeDone
+}
+
+// take gives the card to the host that writes a token to OWNER while that is zero.
+func (c *Card) take(token uint64) {
+	if c.owner != 0 || token == 0 {
+		return
+	}
+	c.owner = token
+	c.beginLease()
 }
 
 // command holds the parameters of JOB_COMMIT and JOB_ABORT.
@@ -212,6 +239,7 @@ func (c *Card) reset(token uint64) wire.Code {
 	c.owner = 0
 	c.staged = staged{}
 	clear(c.counters)
+	c.clearNetwork()
 	c.endJobs()
 	return wire.CodeDone
 }
@@ -232,7 +260,7 @@ func (c *Card) commit(cmd command) wire.Code {
 		return wire.CodeBusy
 	case int(cmd.job) >= len(c.jobs):
 		return wire.CodeBadJob
-	case j.running && age == 0 && wanted == j.setup:
+	case j.running && age == 0 && wanted == j.setup && c.membersAreThoseOf(j):
 		return wire.CodeDone
 	case j.running && age == 0:
 		return wire.CodeEpochInUse
@@ -240,6 +268,8 @@ func (c *Card) commit(cmd command) wire.Code {
 		return wire.CodeStaleEpoch
 	case wanted.ports == 0 || wanted.ports&^lowBits(c.cfg.Ports) != 0:
 		return wire.CodeBadPorts
+	case c.badMember(wanted.ports):
+		return wire.CodeBadMember
 	case wanted.chunk == 0 || wanted.chunk%uint64(c.cfg.Lanes) != 0 || wanted.chunk > uint64(c.cfg.Chunk):
 		return wire.CodeBadChunk
 	case wanted.window == 0 || wanted.window&(wanted.window-1) != 0 || wanted.window > uint64(c.cfg.Window):
@@ -253,6 +283,7 @@ func (c *Card) commit(cmd command) wire.Code {
 	}
 	c.endJob(j)
 	j.start(wanted, cmd.epoch, slots)
+	c.bindMembers(j)
 	return wire.CodeDone
 }
 

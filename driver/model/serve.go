@@ -18,7 +18,7 @@ const batchBytes = 32 << 10
 // The clock of a served card follows real time, as on a board, with an update at least every tick.
 // Traffic may advance it further.
 const (
-	servedRate = 100_000_000 // cycles a second
+	clockRate  = 100_000_000 // cycles a second
 	servedTick = time.Millisecond
 )
 
@@ -27,7 +27,6 @@ const (
 // one host at a time, and closes the rw of a second one with ErrBusy; hosts may follow one another.
 // It returns nil when the host disconnects, which means io.EOF from a read or a failed write.
 // Otherwise it returns the error of the read.
-// else the error that ended reading.
 //
 // Reading never waits for writing: results wait in the card's cache until the host takes them, and
 // at most 16 replies wait in a queue.
@@ -90,7 +89,7 @@ func (s *server) keepTime() {
 // catchUp advances the card's clock to real time, unless it is ahead; mu must be held.
 func (s *server) catchUp() {
 	card := s.link.card
-	now := s.from + uint64(time.Since(s.began).Seconds()*servedRate)
+	now := s.from + uint64(time.Since(s.began).Seconds()*clockRate)
 	if now > card.cycles {
 		card.Advance(now - card.cycles)
 		card.Reduce()

@@ -194,7 +194,7 @@ func TestDeadlinesPassWhileNobodySends(t *testing.T) {
 		card, err := NewCard(served)
 		require.NoError(t, err)
 		h := connect(t, card)
-		h.write(wire.RegJobDeadline, deadlinePartial|servedRate/100) // 10 ms
+		h.write(wire.RegJobDeadline, deadlinePartial|clockRate/100) // 10 ms
 		h.setUp(1)
 		began := time.Now()
 		h.send(contribution(1, 1, 0, 1, 2, 3, 4))

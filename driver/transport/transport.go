@@ -1,8 +1,9 @@
-// Package transport opens the byte streams to cards.
+// Package transport opens the ways to cards.
 //
 // A Conn is only a full-duplex byte stream: package frame finds the frames in it, and package
-// driver interprets them. Schemes are registered by name. This package has tcp, unix and sim,
-// and package driver adds model. A program can register its own scheme before it opens a card.
+// driver interprets them. A PacketConn carries datagrams instead. Schemes are registered by name.
+// This package has tcp, unix and sim, and package driver adds model and others. A program can
+// register its own scheme before it opens a card.
 package transport
 
 import (
@@ -57,17 +58,24 @@ var (
 func Register(scheme string, open Opener) {
 	mu.Lock()
 	defer mu.Unlock()
-	if _, ok := schemes[scheme]; ok {
+	mustBeNew(scheme)
+	schemes[scheme] = open
+}
+
+// mustBeNew panics if the scheme is registered.
+func mustBeNew(scheme string) {
+	if schemes[scheme] != nil || packetSchemes[scheme] != nil {
 		panic("transport: scheme " + scheme + " registered twice")
 	}
-	schemes[scheme] = open
 }
 
 // Schemes lists the registered schemes in alphabetical order.
 func Schemes() []string {
 	mu.Lock()
 	defer mu.Unlock()
-	return slices.Sorted(maps.Keys(schemes))
+	all := slices.AppendSeq(slices.Collect(maps.Keys(schemes)), maps.Keys(packetSchemes))
+	slices.Sort(all)
+	return all
 }
 
 // SchemeError is the error for a name whose scheme is not registered.
@@ -87,12 +95,16 @@ type TakenError struct {
 
 func (e *TakenError) Error() string { return e.Reason }
 
-// Open opens the byte stream to the card called name, SCHEME:ADDRESS.
+// Open opens the byte stream to the card called name, SCHEME:ADDRESS. OpenLink opens cards of packets
+// as well.
 func Open(ctx context.Context, name string, needs Needs) (Conn, error) {
 	scheme, address, ok := strings.Cut(name, ":")
 	mu.Lock()
-	open := schemes[scheme]
+	open, packets := schemes[scheme], packetSchemes[scheme] != nil
 	mu.Unlock()
+	if ok && packets {
+		return nil, noStream(name)
+	}
 	if !ok || open == nil {
 		return nil, &SchemeError{Name: name, Known: Schemes()}
 	}

@@ -65,6 +65,7 @@ var allowed = map[string][]string{
 	"driver/virtual/pins":        {"driver/wire"},
 	"driver/virtual/pty":         {"driver/virtual/pins"},
 	"driver/virtual/usbip":       {"driver/virtual/pins", "driver/wire"},
+	"driver/virtual/udp":         {"driver/wire"},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -18,6 +19,10 @@ type DeviationError struct {
 func (e *DeviationError) Error() string {
 	return fmt.Sprintf("playback: at byte %d to the card: %s", e.Offset, e.Why)
 }
+
+// errPackets is the error for the log of a link of packets. What is sent there depends on when it is
+// lost, so no second run sends the same.
+var errPackets = errors.New("a log of packets cannot be played back")
 
 // playback is a Conn that replaces the card of a recording.
 type playback struct {
@@ -39,6 +44,9 @@ func Playback(log io.Reader) (transport.Conn, error) {
 	r, err := NewReader(log)
 	if err != nil {
 		return nil, err
+	}
+	if r.Packets() {
+		return nil, errPackets
 	}
 	p := &playback{}
 	p.changed.L = &p.mu
