@@ -332,7 +332,7 @@ func (j *job) Receive(f *frame.Frame) {
 	if j.state != running || f.Epoch != j.epoch {
 		return
 	}
-	ranks, raw := f.Receivers, slices.Clone(f.Raw)
+	ranks := f.Receivers
 	if f.Kind == wire.KindStatus {
 		ranks = 1 << f.Rank
 		switch f.Code {
@@ -343,13 +343,13 @@ func (j *job) Receive(f *frame.Frame) {
 		}
 		j.renewIfDrained()
 	} else {
-		end := len(raw) - wire.CRCBytes
-		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
+		j.kept.put(result{f.VID, f.Mask, f.Payload})
 		j.noteSummed()
 	}
+	out := &outgoing{raw: f.Raw}
 	var few [8]*session
 	for _, s := range j.addSessions(few[:0], ranks&^j.returning()) {
-		s.forward(raw)
+		s.forward(out)
 		c.counts.out += uint64(len(f.Payload))
 		if !slices.Contains(j.unflushed, s) {
 			j.unflushed = append(j.unflushed, s)

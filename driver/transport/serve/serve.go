@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ import (
 
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/daemon/protocol/rpc"
+	"tributary/driver/daemon/ring"
 	"tributary/driver/transport"
 )
 
@@ -59,6 +61,7 @@ type Session struct {
 	block   int
 	memory  []byte
 	data    net.Conn
+	frames  io.ReadWriteCloser // data, or the rings in memory
 	control *grpc.ClientConn
 	stream  grpc.BidiStreamingClient[protocol.ToDaemon, protocol.ToClient]
 	end     context.CancelFunc // of the stream
@@ -95,22 +98,36 @@ func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.
 	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial)
 }
 
+// openOn opens a session, with shared memory where there can be some. A program that forwards connections
+// to a daemon on another machine, such as ssh, does not forward the memory's descriptor.
 func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (*Session, error) {
+	s, err := openWith(ctx, a, trust, dial, sharesMemory)
+	if errors.Is(err, errNoDescriptor) {
+		return openWith(ctx, a, trust, dial, false)
+	}
+	return s, err
+}
+
+func openWith(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error), memory bool) (*Session, error) {
 	data, err := trust.secure(ctx, dial)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{address: a, dial: dial, data: data}
+	s := &Session{address: a, dial: dial, data: data, frames: data}
 	s.changed.L = &s.mu
-	if err := s.attach(ctx, trust); err != nil {
+	if err := s.attach(ctx, trust, memory); err != nil {
 		s.Close()
+		s.Release()
 		return nil, err
 	}
 	return s, nil
 }
 
-// attach opens the control stream, and gives the data connection its key.
-func (s *Session) attach(ctx context.Context, trust *trust) error {
+// errNoDescriptor means that a daemon shares memory, and that its descriptor has not come.
+var errNoDescriptor = errors.New("the daemon sent no descriptor of its memory")
+
+// attach opens the control stream, and gives the data connection its key. memory asks for shared memory.
+func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
 	secure := insecure.NewCredentials()
 	if trust.tls != nil {
 		secure = credentials.NewTLS(trust.tls)
@@ -128,7 +145,7 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	if s.stream, err = rpc.NewTributaryClient(s.control).Attach(streaming); err != nil {
 		return reason(err)
 	}
-	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: sharesMemory}
+	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: memory, Rings: memory}
 	if err := s.stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: hello}}); err != nil {
 		return reason(err)
 	}
@@ -148,10 +165,26 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	if _, err := s.data.Write(append([]byte(dataTag), welcome.Key...)); err != nil {
 		return err
 	}
-	if welcome.Memory > 0 {
-		s.memory, err = receiveMemory(ctx, s.data, int(welcome.Memory))
+	if welcome.Memory == 0 {
+		return nil
 	}
-	return err
+	if s.memory, err = receiveMemory(ctx, s.data, int(welcome.Memory)); err != nil || welcome.RingToDaemon == 0 {
+		return err
+	}
+	return s.useRings(ring.Size{ToDaemon: int(welcome.RingToDaemon), ToClient: int(welcome.RingToClient)})
+}
+
+// useRings moves the frames from the data connection into rings in the daemon's memory.
+func (s *Session) useRings(size ring.Size) error {
+	rings, err := ring.Client(s.memory, size)
+	if err == nil {
+		err = rings.Attach(s.data)
+	}
+	if err != nil {
+		return fmt.Errorf("the daemon's memory: %w", err)
+	}
+	s.frames = rings
+	return nil
 }
 
 // Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
@@ -225,18 +258,18 @@ func (s *Session) fail(err error) {
 	}
 	s.over, s.err = true, err
 	s.changed.Signal()
-	s.data.Close()
+	s.frames.Close()
 }
 
 // Read reads frames. Its error is that of the control stream, if that has ended.
 func (s *Session) Read(p []byte) (int, error) {
-	n, err := s.data.Read(p)
+	n, err := s.frames.Read(p)
 	return n, s.why(err)
 }
 
 // Write writes whole frames.
 func (s *Session) Write(p []byte) (int, error) {
-	n, err := s.data.Write(p)
+	n, err := s.frames.Write(p)
 	return n, s.why(err)
 }
 
