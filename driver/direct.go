@@ -8,15 +8,8 @@ import (
 	"slices"
 
 	"tributary/driver/daemon/protocol"
-	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
-
-// MemberAddress is where a member's datagrams come from: the values of MEMBER_ADDRESS and MEMBER_MAC
-// (NETWORK.md, section 3).
-type MemberAddress struct {
-	Source, MAC uint64
-}
 
 // mostSeen is how many epochs of earlier jobs a Join reports. Packets of older ones have died.
 const mostSeen = 256
@@ -24,19 +17,18 @@ const mostSeen = 256
 // direct reports whether the frames of this Card's jobs go to a card on a network directly, past the
 // daemon.
 func (c *Card) direct() bool {
-	l := c.link
-	return l != nil && l.session != nil && l.session.Network() != ""
+	return c.link.session != nil && c.link.network != ""
 }
 
 // origin is what a Join reports of this process's UDP port; zero where frames go through a daemon.
 type origin struct {
-	address MemberAddress
+	address wire.Address
 	seen    []uint16
 }
 
 // joinFrom reads from the card which address it sees.
 func (c *Card) joinFrom(ctx context.Context, l *link) (origin, error) {
-	if l.session.Network() == "" {
+	if l.network == "" {
 		return origin{}, nil
 	}
 	address, err := c.source(ctx, l)
@@ -49,17 +41,17 @@ func (c *Card) joinFrom(ctx context.Context, l *link) (origin, error) {
 }
 
 // source returns the address from which the card gets this link's datagrams.
-func (c *Card) source(ctx context.Context, l *link) (MemberAddress, error) {
-	got, err := c.accessOn(ctx, l, []frame.Header{readHeader(wire.RegSource), readHeader(wire.RegSourceMAC)}...)
+func (c *Card) source(ctx context.Context, l *link) (wire.Address, error) {
+	got, err := c.accessOn(ctx, l, readHeader(wire.RegSource), readHeader(wire.RegSourceMAC))
 	if err != nil {
-		return MemberAddress{}, err
+		return wire.Address{}, err
 	}
-	return MemberAddress{Source: got[0], MAC: got[1]}, nil
+	return wire.Address{Station: got[0], MAC: got[1]}, nil
 }
 
 // join returns a Join from this origin.
 func (o origin) join(nonce uint64) *protocol.Join {
-	p := &protocol.Join{Nonce: nonce, Source: o.address.Source, SourceMac: o.address.MAC}
+	p := &protocol.Join{Nonce: nonce, Source: o.address.Station, SourceMac: o.address.MAC}
 	for _, epoch := range o.seen {
 		p.Seen = append(p.Seen, uint32(epoch))
 	}
@@ -97,3 +89,13 @@ func (j *Job) tellFinished(m *Member) {
 		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Finish{Finish: &protocol.Finish{Nonce: j.seats.nonce, Rank: uint32(m.rank)}}})
 	}
 }
+
+// networked is a link to a card on a network: directly, or past the daemon of its session.
+type networked interface {
+	// Network returns the card's name for other processes, udp:HOST:PORT; empty if frames take another way.
+	Network() string
+}
+
+// Network returns the name under which members on other machines reach the card, udp:HOST:PORT; empty
+// for a card that is not on a network.
+func (c *Card) Network() string { return c.currentLink().network }

@@ -23,6 +23,7 @@ type link struct {
 	packets  bool           // the way is that of datagrams
 	expected expecter       // nil when any configuration hash is accepted
 	session  session        // nil when this program owns the card
+	network  string         // the card's name for members elsewhere; empty if it is not on a network
 	blocks   *blocks        // of a shared card that takes arrays
 	relayed  *batch         // what a relay's sender writes by itself; the holder of writing uses it
 	over     chan struct{}  // closed when err is set
@@ -42,6 +43,9 @@ type link struct {
 func (c *Card) attach(conn transport.Link) *link {
 	l := &link{over: make(chan struct{})}
 	l.expected, _ = conn.(expecter)
+	if n, ok := conn.(networked); ok {
+		l.network = n.Network()
+	}
 	if l.session, _ = conn.(session); l.session != nil {
 		l.blocks = newBlocks(l.session)
 	}

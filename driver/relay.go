@@ -61,7 +61,7 @@ type RelayConfig struct {
 
 	// Members are the addresses of the members by rank, if they exchange datagrams with a card on a
 	// network themselves. Remote then gets no frames of theirs.
-	Members []MemberAddress
+	Members []wire.Address
 }
 
 // ConfigureRelay is Configure for a job whose members are in other processes, which remote reaches.

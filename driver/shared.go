@@ -21,7 +21,8 @@ import (
 
 // session is a transport.Conn to a card that several processes use: transport/serve has one.
 type session interface {
-	transport.Conn
+	transport.Link
+	networked
 	// Listen calls f with the daemon's messages, one after another.
 	Listen(f func(*protocol.ToClient))
 	// Tell queues a message to the daemon. It does not wait.
@@ -30,9 +31,6 @@ type session interface {
 	Name() string
 	// Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
 	Block() int
-	// Network returns the name of a card on a network to which frames go directly; empty if they go
-	// through the daemon.
-	Network() string
 	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close.
 	Memory() []byte
 	Release()

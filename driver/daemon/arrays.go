@@ -172,8 +172,8 @@ func (j *job) takeBlock(seat *seat, p *protocol.Block) error {
 	}
 	s.open++
 	j.card.counts.in += uint64(len(b.in))
-	b.session.memory.enter()
-	s.blocks <- b // there is room
+	b.session.memory.enter() // the session has not ended: it holds the seat
+	s.blocks <- b            // there is room
 	return nil
 }
 

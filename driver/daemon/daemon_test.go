@@ -66,10 +66,12 @@ type client struct {
 	testing.TB
 	stream grpc.BidiStreamingClient[protocol.ToDaemon, protocol.ToClient]
 	conn   net.Conn
+	frames io.ReadWriter // conn, or rings in memory
+	memory []byte        // that the daemon shares; nil without
 	scan   *frame.Scanner
 }
 
-// attach opens a session.
+// attach opens a session, with rings if hello asks for them.
 func attach(t testing.TB, path string, hello *protocol.Hello) *client {
 	t.Helper()
 	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -90,7 +92,11 @@ func attach(t testing.TB, path string, hello *protocol.Hello) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.conn.Close() })
+	c.frames = c.conn
 	c.write(append([]byte("TRIBDAT1"), welcome.Key...))
+	if hello.Rings && welcome.RingToDaemon > 0 {
+		c.useRings(welcome)
+	}
 	return c
 }
 
@@ -112,7 +118,7 @@ func (c *client) receive() *protocol.ToClient {
 
 func (c *client) write(raw []byte) {
 	c.Helper()
-	if _, err := c.conn.Write(raw); err != nil {
+	if _, err := c.frames.Write(raw); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -123,7 +129,7 @@ func (c *client) read() frame.Frame {
 	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
 	var f frame.Frame
 	for !c.scan.Next(&f) {
-		if _, err := c.scan.Fill(c.conn); err != nil {
+		if _, err := c.scan.Fill(c.frames); err != nil {
 			c.Fatal(err)
 		}
 	}

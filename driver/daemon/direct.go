@@ -5,9 +5,10 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/daemon/protocol"
+	"tributary/driver/wire"
 )
 
-// Jobs whose members exchange datagrams with a card on a network themselves (SPEC.md, section 11).
+// Jobs whose members exchange datagrams with a card on a network themselves (SPEC.md, section 12).
 
 // offersDirect reports whether the frames of a client's session do not pass through the daemon.
 func (s *Server) offersDirect(c *card, hello *protocol.Hello) bool {
@@ -37,7 +38,7 @@ func (j *job) differingWay(s *session, p *protocol.Join) *refusal {
 
 // noteAddress notes where the datagrams of a seat come from, and the epochs that must not come again.
 func (s *seat) noteAddress(p *protocol.Join) {
-	s.address = driver.MemberAddress{Source: p.GetSource(), MAC: p.GetSourceMac()}
+	s.address = wire.Address{Station: p.GetSource(), MAC: p.GetSourceMac()}
 	s.seen = nil
 	for _, epoch := range p.GetSeen() {
 		s.seen = append(s.seen, uint16(epoch))

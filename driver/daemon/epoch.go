@@ -265,7 +265,7 @@ func (s *stop) hand(low, high uint32) {
 		for vid := low; int32(vid-high) < 0; vid++ {
 			if k, ok := s.job.kept.of(vid); ok && !holds(r, vid) {
 				seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Hand{Hand: &protocol.Hand{
-					Nonce: s.job.nonce, Rank: uint32(seat.rank), Vid: vid, Mask: k.mask, Payload: k.sum}}})
+					Nonce: s.job.nonce, Rank: uint32(seat.rank), Vid: vid, Mask: k.mask, Payload: slices.Clone(k.sum)}}})
 			}
 		}
 		seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Hand{Hand: &protocol.Hand{Nonce: s.job.nonce, Rank: uint32(seat.rank), Done: true}}})

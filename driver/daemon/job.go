@@ -67,7 +67,7 @@ type seat struct {
 	calls   uint64   // announced so far
 	next    uint32   // the first VID after those calls
 	sent    uint32   // the VID after the latest data frame of the epoch
-	address driver.MemberAddress
+	address wire.Address
 	seen    []uint16         // epochs of packets that the member may have under way
 	rejoin  *protocol.Rejoin // of a job of an earlier daemon, until it goes on
 	returns bool             // taken again: takes part from the next epoch on
@@ -338,7 +338,7 @@ func (j *job) Receive(f *frame.Frame) {
 	if j.state != running || f.Epoch != j.epoch {
 		return
 	}
-	ranks, raw := f.Receivers, slices.Clone(f.Raw)
+	ranks := f.Receivers
 	if f.Kind == wire.KindStatus {
 		ranks = 1 << f.Rank
 		switch f.Code {
@@ -349,13 +349,13 @@ func (j *job) Receive(f *frame.Frame) {
 		}
 		j.renewIfDrained()
 	} else {
-		end := len(raw) - wire.CRCBytes
-		j.kept.put(result{f.VID, f.Mask, raw[end-len(f.Payload) : end]})
+		j.kept.put(result{f.VID, f.Mask, f.Payload})
 		j.noteSummed()
 	}
+	out := &outgoing{raw: f.Raw}
 	var few [8]*session
 	for _, s := range j.addSessions(few[:0], ranks&^j.returning()) {
-		s.forward(raw)
+		s.forward(out)
 		c.counts.out += uint64(len(f.Payload))
 		if !slices.Contains(j.unflushed, s) {
 			j.unflushed = append(j.unflushed, s)

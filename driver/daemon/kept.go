@@ -22,15 +22,15 @@ func (j *job) noteSummed() {
 	j.renewIfDrained()
 }
 
-// put stores a result in its slot, unless there is a later one, or one of the same VID.
+// put stores a copy of a result in its slot, unless there is a later one, or one of the same VID.
 func (k keptResults) put(r result) {
 	in := &k[int(r.vid)%len(k)]
 	if in.mask == 0 || int32(r.vid-in.vid) > 0 {
-		*in = r
+		*in = result{r.vid, r.mask, append(in.sum[:0], r.sum...)}
 	}
 }
 
-// of returns the result of a VID, if it is kept.
+// of returns the result of a VID, if it is kept. Its sum is valid until the next put.
 func (k keptResults) of(vid uint32) (result, bool) {
 	r := k[int(vid)%len(k)]
 	return r, r.mask != 0 && r.vid == vid

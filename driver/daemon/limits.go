@@ -22,7 +22,7 @@ type Limits struct {
 	Waste       int // bytes a second that the daemon reads from a session and drops; default 16 MiB
 	Connections int // a second, after a burst of two for each session; default 100
 	Queue       int // jobs that wait for room on a card; default 64
-	Memory      int // bytes that a session shares with the daemon, for a card that takes arrays; default 32 MiB
+	Memory      int // bytes that a session shares with the daemon at most, for arrays or rings of frames; default 32 MiB
 	Calls       int // that a seat of a job announces before others do, or before their blocks; default 65,536
 
 	Wait time.Duration // of a job for its members, as its creator asks; default an hour

@@ -157,7 +157,13 @@ func awaitMetric(t testing.TB, s *daemon.Server, name string, want float64) {
 // hello opens a control stream and returns the daemon's answer to Hello.
 func hello(t testing.TB, path string, h *protocol.Hello) *protocol.ToClient {
 	t.Helper()
-	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return helloAt(t, "unix:"+path, h)
+}
+
+// helloAt is hello at any address of gRPC's.
+func helloAt(t testing.TB, address string, h *protocol.Hello) *protocol.ToClient {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

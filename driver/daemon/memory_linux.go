@@ -9,7 +9,7 @@ import (
 )
 
 // memory is what a session shares with the daemon; nil without. The daemon unmaps it when the session
-// has ended and no block in it is used.
+// has ended and nothing in it is used.
 type memory struct {
 	fd int
 
@@ -39,7 +39,7 @@ func newMemory(size int) (*memory, error) {
 	return m, nil
 }
 
-// send gives the memory to the client, over the data connection.
+// send gives the memory to the client, over the data connection. The caller has entered.
 func (m *memory) send(conn net.Conn) error {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -57,14 +57,18 @@ func (m *memory) bytes() []byte {
 	return m.data
 }
 
-// enter notes a use of the memory, and leave its end.
-func (m *memory) enter() {
+// enter notes a use of the memory, and leave its end. Nobody may enter once the session has ended.
+func (m *memory) enter() bool {
 	if m == nil {
-		return
+		return true
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.ended {
+		return false
+	}
 	m.users++
+	return true
 }
 
 func (m *memory) leave() {
@@ -85,12 +89,12 @@ func (m *memory) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
-	unix.Close(m.fd)
 	m.unmapUnused()
 }
 
 func (m *memory) unmapUnused() {
 	if m.ended && m.users == 0 {
 		_ = unix.Munmap(m.data)
+		unix.Close(m.fd)
 	}
 }

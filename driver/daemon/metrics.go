@@ -216,6 +216,9 @@ func (c *card) queueBytes() (n int) {
 	for s := range c.sessions {
 		s.mu.Lock()
 		n += s.bytes
+		if s.rings != nil {
+			n += s.rings.Queued()
+		}
 		s.mu.Unlock()
 	}
 	return n

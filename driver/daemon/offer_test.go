@@ -19,7 +19,7 @@ func TestFlushNow(t *testing.T) {
 		s := newSession(&card{}, context.Background(), &protocol.Hello{})
 		s.offer = func([][]byte) int { return took }
 		for _, raw := range []string{"abc", "defg", "hi"} {
-			s.forward([]byte(raw))
+			s.forward(&outgoing{raw: []byte(raw)})
 		}
 		s.flushNow()
 		if left := string(slices.Concat(s.frames...)); left != "abcdefghi"[took:] || s.bytes != len(left) {
@@ -52,7 +52,7 @@ func TestOffer(t *testing.T) {
 	for i := range 500 { // two megabytes: more than the socket holds
 		raw := bytes.Repeat([]byte{byte(i)}, 4000)
 		sent = append(sent, raw...)
-		s.forward(raw)
+		s.forward(&outgoing{raw: raw})
 		s.flushNow()
 	}
 	if len(s.frames) == 0 {

@@ -18,6 +18,9 @@ import (
 	"tributary/driver/wire"
 )
 
+// rogueCard is a card that takes frames, with room for jobs of rogues.
+const rogueCard = "model:lanes=4,workers=4,chunk=256,window=4,jobs=4"
+
 const (
 	victims     = 4   // members of the others' job
 	victimCalls = 20  // at least
@@ -28,16 +31,17 @@ const (
 type rogue struct {
 	*client
 	path   string
+	rings  bool            // its sessions have frames in shared memory
 	own    *protocol.Begin // of its job with one member, which has announced a call of one chunk
 	victim *protocol.Begin // of the others' job: nonce, number and epoch
 	random *rand.Rand
 }
 
 // newRogue opens a session that has a job of its own.
-func newRogue(t testing.TB, path string, victim *protocol.Begin) *rogue {
+func newRogue(t testing.TB, path string, rings bool, victim *protocol.Begin) *rogue {
 	t.Helper()
-	hello := &protocol.Hello{Version: 1, Admin: true, Memory: true}
-	r := &rogue{client: attach(t, path, hello), path: path, victim: victim, random: rand.New(rand.NewPCG(1, 2))}
+	hello := &protocol.Hello{Version: 1, Admin: true, Memory: true, Rings: rings}
+	r := &rogue{client: attach(t, path, hello), path: path, rings: rings, victim: victim, random: rand.New(rand.NewPCG(1, 2))}
 	r.own = r.alone()
 	r.call(&protocol.Call{Nonce: r.own.Nonce, Elements: victimChunk, Format: uint32(wire.FP32)})
 	return r
@@ -53,7 +57,7 @@ func (c *client) alone() *protocol.Begin {
 // another opens one more session.
 func (r *rogue) another() *client {
 	r.Helper()
-	return attach(r.TB, r.path, &protocol.Hello{Version: 1})
+	return attach(r.TB, r.path, &protocol.Hello{Version: 1, Rings: r.rings})
 }
 
 // chunk returns the header of a data frame.
@@ -269,17 +273,17 @@ var misdeedsOfBlocks = []misdeed{
 // The daemon counts that, and keeps nothing of it.
 func TestRogues(t *testing.T) {
 	for card, all := range map[string][]misdeed{
-		"model:lanes=4,workers=4,chunk=256,window=4,jobs=4": misdeeds,
+		rogueCard: misdeeds,
 		"cpu:workers=4,chunk=256,jobs=4":                    misdeedsOfBlocks,
 	} {
 		for _, m := range all {
-			t.Run(m.name, func(t *testing.T) { m.beside(t, card) })
+			t.Run(m.name, func(t *testing.T) { m.beside(t, card, false) })
 		}
 	}
 }
 
 // beside does the misdeed during each call of a job on a card.
-func (m misdeed) beside(t *testing.T, card string) {
+func (m misdeed) beside(t *testing.T, card string, rings bool) {
 	ctx := testContext(t)
 	s, path := serveNamed(t, card, daemon.Options{Limits: daemon.Limits{Connections: 1_000_000}})
 	sessions := openAll(t, path, victims)
@@ -293,7 +297,7 @@ func (m misdeed) beside(t *testing.T, card string) {
 	}
 	before := runtime.NumGoroutine()
 	t.Run("calls", func(t *testing.T) { // its sessions end with it
-		r := newRogue(t, path, beginOf(t, j))
+		r := newRogue(t, path, rings, beginOf(t, j))
 		for n := 1; n <= victimCalls || m.metric != "" && metric(t, s, m.metric) == 0; n++ {
 			call, err := victim.start(ctx, 5*victimChunk/2)
 			if err != nil {

@@ -250,14 +250,17 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 	}
 	session := newSession(c, stream.Context(), hello)
 	welcome := &protocol.Welcome{Card: c.name, Cards: slices.Sorted(maps.Keys(s.cards))}
-	if c.driver.TakesArrays() {
-		welcome.Block = blockBytes
-		session.memory = s.share(stream.Context(), hello)
-		welcome.Memory = uint64(len(session.memory.bytes()))
-	}
-	if session.direct = s.offersDirect(c, hello); session.direct {
+	session.direct = s.offersDirect(c, hello)
+	switch {
+	case session.direct:
 		welcome.Network = c.driver.Network()
+	case c.driver.TakesArrays():
+		welcome.Block = blockBytes
+		session.memory = s.share(stream.Context(), hello, hello.Memory, s.limits.Memory)
+	default:
+		s.shareRings(stream.Context(), hello, session, welcome)
 	}
+	welcome.Memory = uint64(len(session.memory.bytes()))
 	s.enter(session)
 	if !session.direct {
 		welcome.Key = session.key[:]
@@ -266,13 +269,13 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 	return session, nil
 }
 
-// share makes the memory that a client on this machine asks for; nil if there is none.
-func (s *Server) share(ctx context.Context, hello *protocol.Hello) *memory {
+// share makes memory if a client on this machine asks for it; nil if there is none.
+func (s *Server) share(ctx context.Context, hello *protocol.Hello, asks bool, size int) *memory {
 	p, ok := peer.FromContext(ctx)
-	if !ok || p.Addr.Network() != "unix" || !hello.Memory {
+	if !ok || p.Addr.Network() != "unix" || !asks || size > s.limits.Memory {
 		return nil
 	}
-	m, err := newMemory(s.limits.Memory)
+	m, err := newMemory(size)
 	if err != nil {
 		s.options.Log.Warn("a session works without shared memory", "client", hello.Client, "why", err)
 		return nil

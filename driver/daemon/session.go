@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"tributary/driver/daemon/protocol"
+	"tributary/driver/daemon/ring"
 	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
@@ -39,10 +41,11 @@ type session struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	frames  [][]byte // to the client
-	bytes   int      // of frames
-	writing bool     // the writer sends frames that it has taken
-	offer   offer    // sends what the client takes at once; nil without a data connection, or where none can
+	rings   *ring.End // have the frames in shared memory; nil without, and after the end
+	frames  [][]byte  // to the client
+	bytes   int       // of frames
+	writing bool      // the writer sends frames that it has taken
+	offer   offer     // sends what the client takes at once; nil without a data connection, or where none can
 }
 
 // offer writes as many bytes of frames as fit into a connection without a wait. It returns their number.
@@ -67,25 +70,48 @@ func (s *session) tell(m *protocol.ToClient) {
 	}
 }
 
+// outgoing is a frame on its way to sessions. It is copied once if any of them keeps it.
+type outgoing struct {
+	raw    []byte
+	copied bool
+}
+
+func (o *outgoing) keep() []byte {
+	if !o.copied {
+		o.raw, o.copied = slices.Clone(o.raw), true
+	}
+	return o.raw
+}
+
 // forward queues a frame to the client, until flush. It drops the frame if there is no room: the client
 // asks again.
-func (s *session) forward(raw []byte) {
+func (s *session) forward(o *outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bytes+len(raw) > queueBytes {
+	switch {
+	case s.rings != nil:
+		s.put(o.raw)
+	case s.bytes+len(o.raw) > queueBytes:
 		s.card.counts.fullQueue.Add(1)
-		return
+	default:
+		s.frames = append(s.frames, o.keep())
+		s.bytes += len(o.raw)
 	}
-	s.frames = append(s.frames, raw)
-	s.bytes += len(raw)
 }
 
 // flush lets the writer send the queued frames.
-func (s *session) flush() { s.changed.Signal() }
+func (s *session) flush() {
+	if !s.ringNow() {
+		s.changed.Signal()
+	}
+}
 
 // flushNow sends the queued frames itself, which saves waking the writer. The writer sends what the
 // client does not take at once.
 func (s *session) flushNow() {
+	if s.ringNow() {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writing || s.offer == nil {
@@ -281,12 +307,22 @@ func (s *session) gone() {
 		j.endIfForsaken("the client that made the job has gone")
 	}
 	delete(s.card.sessions, s)
+	s.endRings()
 	s.memory.end()
 	s.card.changed.Broadcast()
 }
 
 // data runs the session's data connection until it ends.
 func (s *session) data(conn net.Conn) {
+	if !s.memory.enter() {
+		conn.Close() // the session has ended meanwhile
+		return
+	}
+	defer s.memory.leave()
+	if s.hasRings() {
+		s.dataInRings(conn)
+		return
+	}
 	context.AfterFunc(s.over, func() {
 		conn.Close()
 		s.mu.Lock()

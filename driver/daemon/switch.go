@@ -105,7 +105,7 @@ func (s *session) access(h frame.Header) error {
 	} else {
 		s.card.counts.writes.Add(1)
 	}
-	s.forward(frame.Append(nil, &reply, nil))
+	s.forward(&outgoing{frame.Append(nil, &reply, nil), true})
 	s.flush()
 	return nil
 }

@@ -781,7 +781,8 @@ type Hello struct {
 	Card          string                 `protobuf:"bytes,3,opt,name=card,proto3" json:"card,omitempty"`        // empty: the only one
 	Client        string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"`    // for people: program, process and machine
 	Admin         bool                   `protobuf:"varint,5,opt,name=admin,proto3" json:"admin,omitempty"`     // asks for writes of registers
-	Memory        bool                   `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`   // asks for shared memory
+	Memory        bool                   `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`   // asks for shared memory, on a card that takes arrays
+	Rings         bool                   `protobuf:"varint,7,opt,name=rings,proto3" json:"rings,omitempty"`     // asks for frames in shared memory, on a card that takes frames
 	Direct        bool                   `protobuf:"varint,8,opt,name=direct,proto3" json:"direct,omitempty"`   // can exchange datagrams with a card on a network
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -859,6 +860,13 @@ func (x *Hello) GetMemory() bool {
 	return false
 }
 
+func (x *Hello) GetRings() bool {
+	if x != nil {
+		return x.Rings
+	}
+	return false
+}
+
 func (x *Hello) GetDirect() bool {
 	if x != nil {
 		return x.Direct
@@ -869,10 +877,12 @@ func (x *Hello) GetDirect() bool {
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Card          string                 `protobuf:"bytes,1,opt,name=card,proto3" json:"card,omitempty"`
-	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`         // 16 bytes, for the data connection
-	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`     // of the daemon
-	Memory        uint64                 `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"`  // bytes of shared memory, whose descriptor follows on the data connection
-	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`    // bytes of a block, if the card takes arrays; 0: it takes frames
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`                                          // 16 bytes, for the data connection
+	Cards         []string               `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`                                      // of the daemon
+	Memory        uint64                 `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"`                                   // bytes of shared memory, whose descriptor follows on the data connection
+	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`                                     // bytes of a block, if the card takes arrays; 0: it takes frames
+	RingToDaemon  uint32                 `protobuf:"varint,6,opt,name=ring_to_daemon,json=ringToDaemon,proto3" json:"ring_to_daemon,omitempty"` // bytes of the rings in shared memory; 0: frames travel on the data connection
+	RingToClient  uint32                 `protobuf:"varint,7,opt,name=ring_to_client,json=ringToClient,proto3" json:"ring_to_client,omitempty"`
 	Network       string                 `protobuf:"bytes,8,opt,name=network,proto3" json:"network,omitempty"` // the card's name for direct members; empty: frames go through the daemon
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -939,6 +949,20 @@ func (x *Welcome) GetMemory() uint64 {
 func (x *Welcome) GetBlock() uint32 {
 	if x != nil {
 		return x.Block
+	}
+	return 0
+}
+
+func (x *Welcome) GetRingToDaemon() uint32 {
+	if x != nil {
+		return x.RingToDaemon
+	}
+	return 0
+}
+
+func (x *Welcome) GetRingToClient() uint32 {
+	if x != nil {
+		return x.RingToClient
 	}
 	return 0
 }
@@ -3025,21 +3049,24 @@ const file_tributary_proto_rawDesc = "" +
 	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissing\x121\n" +
 	"\aevicted\x18\x0f \x01(\v2\x15.tributary.v1.EvictedH\x00R\aevicted\x12.\n" +
 	"\x06agreed\x18\x10 \x01(\v2\x14.tributary.v1.AgreedH\x00R\x06agreedB\t\n" +
-	"\amessage\"\xa9\x01\n" +
+	"\amessage\"\xbf\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\x12\x12\n" +
 	"\x04card\x18\x03 \x01(\tR\x04card\x12\x16\n" +
 	"\x06client\x18\x04 \x01(\tR\x06client\x12\x14\n" +
 	"\x05admin\x18\x05 \x01(\bR\x05admin\x12\x16\n" +
-	"\x06memory\x18\x06 \x01(\bR\x06memory\x12\x16\n" +
-	"\x06direct\x18\b \x01(\bR\x06direct\"\x8d\x01\n" +
+	"\x06memory\x18\x06 \x01(\bR\x06memory\x12\x14\n" +
+	"\x05rings\x18\a \x01(\bR\x05rings\x12\x16\n" +
+	"\x06direct\x18\b \x01(\bR\x06direct\"\xd9\x01\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04card\x18\x01 \x01(\tR\x04card\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
 	"\x05cards\x18\x03 \x03(\tR\x05cards\x12\x16\n" +
 	"\x06memory\x18\x04 \x01(\x04R\x06memory\x12\x14\n" +
-	"\x05block\x18\x05 \x01(\rR\x05block\x12\x18\n" +
+	"\x05block\x18\x05 \x01(\rR\x05block\x12$\n" +
+	"\x0ering_to_daemon\x18\x06 \x01(\rR\fringToDaemon\x12$\n" +
+	"\x0ering_to_client\x18\a \x01(\rR\fringToClient\x12\x18\n" +
 	"\anetwork\x18\b \x01(\tR\anetwork\"{\n" +
 	"\aRefused\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12,\n" +

@@ -28,11 +28,11 @@ func receiveMemory(ctx context.Context, conn net.Conn, size int) ([]byte, error)
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.New("the daemon sent no descriptor of its memory")
+		return nil, errNoDescriptor
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, errors.New("the daemon sent no descriptor of its memory")
+		return nil, errNoDescriptor
 	}
 	defer unix.Close(fds[0])
 	memory, err := unix.Mmap(fds[0], 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +33,7 @@ import (
 
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/daemon/protocol/rpc"
+	"tributary/driver/daemon/ring"
 	"tributary/driver/transport"
 )
 
@@ -57,8 +59,10 @@ type Session struct {
 	dial    func(ctx context.Context) (net.Conn, error) // without TLS
 	card    string
 	block   int
+	network string // the card's name on its network; empty if frames go through the daemon
 	memory  []byte
 	data    net.Conn
+	frames  io.ReadWriteCloser // data, or the rings in memory
 	control *grpc.ClientConn
 	stream  grpc.BidiStreamingClient[protocol.ToDaemon, protocol.ToClient]
 	end     context.CancelFunc // of the stream
@@ -72,7 +76,7 @@ type Session struct {
 }
 
 // open opens a session.
-func open(ctx context.Context, r transport.Request) (*Session, error) {
+func open(ctx context.Context, r transport.Request) (transport.Conn, error) {
 	a, err := parse(r.Address)
 	if err != nil {
 		return nil, err
@@ -91,26 +95,51 @@ func open(ctx context.Context, r transport.Request) (*Session, error) {
 
 // Over opens a session over connections that dial opens, such as those of a test in one process. The
 // session's name is unix:PATH, as if a socket there led to the daemon.
-func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.Conn, error)) (*Session, error) {
+func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
 	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial)
 }
 
-func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (*Session, error) {
+// openOn opens a session, with shared memory where there can be some. A program that forwards connections
+// to a daemon on another machine, such as ssh, does not forward the memory's descriptor.
+func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
+	s, err := openWith(ctx, a, trust, dial, sharesMemory)
+	if errors.Is(err, errNoDescriptor) {
+		s, err = openWith(ctx, a, trust, dial, false)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case s.network == "":
+		return s, nil
+	}
+	d, err := s.openPast(ctx)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func openWith(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error), memory bool) (*Session, error) {
 	data, err := trust.secure(ctx, dial)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{address: a, dial: dial, data: data}
+	s := &Session{address: a, dial: dial, data: data, frames: data}
 	s.changed.L = &s.mu
-	if err := s.attach(ctx, trust); err != nil {
+	if err := s.attach(ctx, trust, memory); err != nil {
 		s.Close()
+		s.Release()
 		return nil, err
 	}
 	return s, nil
 }
 
-// attach opens the control stream, and gives the data connection its key.
-func (s *Session) attach(ctx context.Context, trust *trust) error {
+// errNoDescriptor means that a daemon shares memory, and that its descriptor has not come.
+var errNoDescriptor = errors.New("the daemon sent no descriptor of its memory")
+
+// attach opens the control stream, and gives the data connection its key. memory asks for shared memory.
+func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
 	secure := insecure.NewCredentials()
 	if trust.tls != nil {
 		secure = credentials.NewTLS(trust.tls)
@@ -128,7 +157,7 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 	if s.stream, err = rpc.NewTributaryClient(s.control).Attach(streaming); err != nil {
 		return reason(err)
 	}
-	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: sharesMemory}
+	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: memory, Rings: memory, Direct: true}
 	if err := s.stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: hello}}); err != nil {
 		return reason(err)
 	}
@@ -144,14 +173,33 @@ func (s *Session) attach(ctx context.Context, trust *trust) error {
 		return fmt.Errorf("the daemon sent %T instead of a welcome", m.Message)
 	}
 	welcome := m.GetWelcome()
-	s.card, s.block = welcome.Card, int(welcome.Block)
+	s.card, s.block, s.network = welcome.Card, int(welcome.Block), welcome.Network
+	if s.network != "" {
+		return nil
+	}
 	if _, err := s.data.Write(append([]byte(dataTag), welcome.Key...)); err != nil {
 		return err
 	}
-	if welcome.Memory > 0 {
-		s.memory, err = receiveMemory(ctx, s.data, int(welcome.Memory))
+	if welcome.Memory == 0 {
+		return nil
 	}
-	return err
+	if s.memory, err = receiveMemory(ctx, s.data, int(welcome.Memory)); err != nil || welcome.RingToDaemon == 0 {
+		return err
+	}
+	return s.useRings(ring.Size{ToDaemon: int(welcome.RingToDaemon), ToClient: int(welcome.RingToClient)})
+}
+
+// useRings moves the frames from the data connection into rings in the daemon's memory.
+func (s *Session) useRings(size ring.Size) error {
+	rings, err := ring.Client(s.memory, size)
+	if err == nil {
+		err = rings.Attach(s.data)
+	}
+	if err != nil {
+		return fmt.Errorf("the daemon's memory: %w", err)
+	}
+	s.frames = rings
+	return nil
 }
 
 // Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
@@ -167,6 +215,9 @@ func (s *Session) Release() {
 		s.memory = nil
 	}
 }
+
+// Network returns an empty name: frames go through the daemon.
+func (s *Session) Network() string { return "" }
 
 // Name returns the name under which another process on this machine, or on the network, opens the
 // same card.
@@ -225,18 +276,18 @@ func (s *Session) fail(err error) {
 	}
 	s.over, s.err = true, err
 	s.changed.Signal()
-	s.data.Close()
+	s.frames.Close()
 }
 
 // Read reads frames. Its error is that of the control stream, if that has ended.
 func (s *Session) Read(p []byte) (int, error) {
-	n, err := s.data.Read(p)
+	n, err := s.frames.Read(p)
 	return n, s.why(err)
 }
 
 // Write writes whole frames.
 func (s *Session) Write(p []byte) (int, error) {
-	n, err := s.data.Write(p)
+	n, err := s.frames.Write(p)
 	return n, s.why(err)
 }
 

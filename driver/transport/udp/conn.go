@@ -40,6 +40,9 @@ func newConn(socket *net.UDPConn, to netip.AddrPort) (*conn, error) {
 
 func (c *conn) Limits() transport.PacketLimits { return c.limits }
 
+// Network returns the card's name for other processes.
+func (c *conn) Network() string { return "udp:" + c.to.String() }
+
 func (c *conn) Close() error { return c.socket.Close() }
 
 // ReadPackets reads all packets that are there, with one system call.
