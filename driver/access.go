@@ -38,13 +38,26 @@ type sending struct {
 type accesses struct {
 	open     []*access     // in the order of their last sending; unsent ones at the end
 	tag      uint16        // of the last frame sent
+	most     int           // accesses in flight; 0 means no limit
 	answered time.Time     // when the last reply came
 	trip     time.Duration // the shortest sample; longer ones may include a blocked link
 	timing   timing
 	backOff  backOff
 }
 
-func newAccesses() accesses { return accesses{timing: timing{wait: firstRepeat}} }
+// mostAccesses limits the accesses in flight to a card on a network. It may drop those for which it
+// has no room, and nothing but a timer shows that.
+const mostAccesses = 8
+
+// newAccesses returns the accesses of a card, which is on a network or not.
+func newAccesses(packets bool) accesses {
+	r := accesses{timing: newTiming(0, packets)}
+	r.timing.wait = firstRepeat
+	if packets {
+		r.most = mostAccesses
+	}
+	return r
+}
 
 // add starts accesses over l and returns them.
 func (r *accesses) add(l *link, headers []frame.Header) []*access {
@@ -71,10 +84,12 @@ func (r *accesses) addDue(out *batch, l *link, now time.Time, most time.Duration
 		}
 	}
 	var sent []*access
+	room := r.room(l)
 	r.open = slices.DeleteFunc(r.open, func(a *access) bool {
-		if a.link != l || !a.due {
+		if a.link != l || !a.due || room == 0 {
 			return false
 		}
+		room--
 		r.tag++
 		a.due, a.header.Length = false, r.tag
 		a.sent = append(a.sent, sending{r.tag, now})
@@ -84,6 +99,20 @@ func (r *accesses) addDue(out *batch, l *link, now time.Time, most time.Duration
 	})
 	r.open = append(r.open, sent...)
 	return r.untilOverdue(l, now, most)
+}
+
+// room returns how many accesses over l may be sent.
+func (r *accesses) room(l *link) int {
+	room := len(r.open)
+	if r.most > 0 {
+		room = r.most
+		for _, a := range r.open {
+			if a.link == l && !a.due {
+				room--
+			}
+		}
+	}
+	return room
 }
 
 // untilOverdue returns the time until the next reply over l is overdue. Each reply restarts the
@@ -102,8 +131,9 @@ func (r *accesses) untilOverdue(l *link, now time.Time, most time.Duration) time
 	return math.MaxInt64
 }
 
-// takeReply passes a reply to its access, and reports whether it showed that others were lost.
-func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
+// takeReply passes a reply to its access, and reports whether others are due now: those that were lost
+// before it, or had no room.
+func (r *accesses) takeReply(h *frame.Header, now time.Time) (due bool) {
 	for i, a := range r.open {
 		for _, s := range a.sent {
 			if s.tag != h.Length || a.header.VID != h.VID {
@@ -117,7 +147,7 @@ func (r *accesses) takeReply(h *frame.Header, now time.Time) (lost bool) {
 			}
 			r.open = slices.Delete(r.open, i, i+1)
 			a.reply <- *h
-			return r.lostBefore(s.tag)
+			return r.lostBefore(s.tag) || r.most > 0 && len(r.open) >= r.most
 		}
 	}
 	return false

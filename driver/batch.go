@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"tributary/driver/frame"
-	"tributary/driver/wire"
-)
+import "tributary/driver/frame"
 
 // batchBytes is how much the writer gathers before it writes. It is large enough for an
 // efficient system call, and small enough that asks and register accesses, which go first, wait
@@ -69,6 +66,3 @@ func (b *batch) addFrames(frames []byte) {
 	}
 	b.scan.Drop()
 }
-
-// header sizes decide how many packets fit, see Info.fits.
-const datagramOverhead = wire.MaxHeaderBytes + wire.DatagramCRCBytes

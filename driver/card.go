@@ -14,6 +14,7 @@ import (
 	"tributary/driver/transport"
 	"tributary/driver/transport/record"
 	_ "tributary/driver/transport/serial" // registers its scheme
+	_ "tributary/driver/transport/udp"    // registers its scheme
 	"tributary/driver/wire"
 )
 
@@ -28,6 +29,7 @@ type Card struct {
 	opts      options
 	info      Info
 	shared    bool                                          // a daemon owns it, and its jobs have members elsewhere
+	packets   bool                                          // its links carry packets: the card is on a network
 	token     uint64                                        // this program's token in OWNER
 	recorder  *record.Recorder                              // nil when the link is not recorded
 	reopen    func(context.Context) (transport.Link, error) // nil for OpenConn
@@ -52,6 +54,7 @@ type Card struct {
 	turn     int        // the number of the job that sends data next
 	pinned   *call      // the call whose inputs the writer reads
 	relayed  int        // batches of relays that the writer has not taken
+	owning   int        // uses of RESET in progress: OWNER may hold anything
 	heard    time.Time  // when the last whole frame came
 	due      bool       // the frames that the reader takes now have given the writer work
 	tell     func()     // callback into the program for the current frame; may be nil
@@ -110,14 +113,14 @@ func openOn(ctx context.Context, name string, conn transport.Link, reopen func(c
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
 		configuring: make(chan struct{}, 1),
-		accesses:    newAccesses(),
 	}
+	_, c.packets = conn.(transport.PacketConn)
+	c.accesses = newAccesses(c.packets)
 	c.unpinned.L = &c.mu
 	_, c.shared = conn.(session)
 	c.requests = map[uint64]*request{}
 	if c.opts.record != nil {
-		_, packets := conn.(transport.PacketConn)
-		c.recorder = record.NewRecorder(c.opts.record, packets)
+		c.recorder = record.NewRecorder(c.opts.record, c.packets)
 	} else {
 		c.arrays = arraysOf(conn) // a recording has frames
 	}
@@ -155,6 +158,7 @@ func (c *Card) handshake(ctx context.Context, l *link) (Info, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.opened = true
+	c.keepLocked(l)
 	return info, nil
 }
 
@@ -168,6 +172,8 @@ func (c *Card) openError(ctx context.Context, l *link, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("open card %s: %w", c.name, ctx.Err())
+	case errors.As(err, &died) && l.packets:
+		return &NoCardError{Name: c.name, Err: died.Err}
 	case errors.As(err, &died) && link.BytesIn == 0 && hungUp(died.Err):
 		return &BusyError{Name: c.name, Reason: "it closed the link without a byte, as a card does when another host uses it; if no other host does, the listener is not a card"}
 	case errors.As(err, &died):
@@ -176,6 +182,8 @@ func (c *Card) openError(ctx context.Context, l *link, err error) error {
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the other end is not a Tributary card: it sent %d bytes and no frame", link.BytesIn)}
 	case errors.As(err, &timeout) && link.Frames > 0:
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("it sent %d frames, but no reply to %[3]s for %[2]s; check that it runs, or set a longer timeout", link.Frames, round(timeout.Waited), timeout.What)}
+	case errors.As(err, &timeout) && l.packets:
+		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("nothing replies there for %s; check the card's address and UDP port, its power, and the network on the way", round(timeout.Waited))}
 	case errors.As(err, &timeout):
 		return &NoCardError{Name: c.name, Reason: fmt.Sprintf("the link is open, but no card replies for %s; check that it runs, or set a longer timeout", round(timeout.Waited))}
 	}
@@ -218,14 +226,16 @@ func (c *Card) Reset(ctx context.Context) error {
 	}
 	defer func() { <-c.configuring }()
 	c.endJobs(errReset)
-	if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
-		return err
-	}
-	if c.shared {
-		return nil
-	}
-	c.noteDropped()
-	return c.own(ctx, c.currentLink())
+	return c.reown(func() error {
+		if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
+			return err
+		}
+		if c.shared {
+			return nil
+		}
+		c.noteDropped()
+		return c.own(ctx, c.currentLink())
+	})
 }
 
 // errReset is the cause in the EndedError of jobs that Reset ended.

@@ -406,7 +406,9 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
 	j.stopped = false
-	j.timing = newTiming(j.card.accesses.trip)
+	j.timing = newTiming(j.card.accesses.trip, j.card.packets)
+	j.doubt = nil
+	clear(j.copies)
 	for _, f := range j.flows {
 		f.moved = now
 	}

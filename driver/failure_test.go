@@ -194,7 +194,7 @@ func TestOpenNoCard(t *testing.T) {
 	}))
 	for name, words := range map[string][]string{
 		"model":          {"SCHEME", "model:"},
-		"nope:1":         {"nope:1", "names begin with ", "model:, ", "sim:, tcp:, unix:"},
+		"nope:1":         {"nope:1", "names begin with ", "model:, ", "sim:, tcp:, udp:, unix:"},
 		"tcp:here":       {"HOST:PORT"},
 		"tcp:[::1]:1":    {"listens there"},
 		"unix:":          {"path"},

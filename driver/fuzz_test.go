@@ -43,7 +43,7 @@ const (
 func newLiveCard(t *testing.T) *liveCard {
 	l := &link{over: make(chan struct{})}
 	c := &Card{
-		name: liveInfo.Name, info: liveInfo, link: l, opts: newOptions(nil), accesses: newAccesses(),
+		name: liveInfo.Name, info: liveInfo, link: l, opts: newOptions(nil), accesses: newAccesses(false),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), configuring: make(chan struct{}, 1),
 		table: make([]jobEntry, liveInfo.Jobs),
 	}

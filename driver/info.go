@@ -27,6 +27,7 @@ type Info struct {
 	Chunk      int // most elements in a chunk
 	Window     int // most chunks in a job's window; all jobs share twice as many slots
 	Jobs       int // most jobs at once: min(JOBS, WINDOW), as a window is a chunk or more
+	Packet     int // most bytes of a packet on the way to a card on a network; 0 means no limit
 	Link       int // bits the link moves in a cycle
 	Latency    int // cycles from a chunk's last beat in to its first beat out of the core
 }
@@ -115,7 +116,20 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 	if err := checkIdent(c.name, read); err != nil {
 		return Info{}, err
 	}
-	return newInfo(c.name, values), nil
+	return newInfo(c.name, values).over(l)
+}
+
+// over returns the description of the card as it is to a host over a link.
+func (i Info) over(l *link) (Info, error) {
+	switch udp := i.Shell == wire.ShellUDP; {
+	case l.packets && !udp:
+		return Info{}, &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card has shell %s, not udp; generate it with -shell udp", i.Shell)}
+	case l.packets:
+		i.Packet = l.limits.Packet
+	case udp:
+		i.Chunk = i.chunkInFrames()
+	}
+	return i, nil
 }
 
 // expecter is a transport.Conn that knows the card's configuration hash: a sim: card's folder
@@ -155,8 +169,8 @@ func newInfo(name string, values map[uint32]uint64) Info {
 // decide how much memory this host reserves.
 func checkIdent(name string, read func(addr uint32) uint64) error {
 	err := wire.CheckIdent(read)
-	if err == nil {
-		err = wire.CheckFrames(read) // all shells have a byte stream
+	if err == nil && wire.Shell(read(wire.RegShell)) == wire.ShellNone {
+		err = wire.CheckFrames(read) // such a card is simulated, behind a byte stream
 	}
 	var ident *wire.IdentError
 	switch {

@@ -126,10 +126,12 @@ type Job struct {
 
 	// Guarded by card.mu.
 	timing   timing
-	flows    []*flow   // with calls in progress
-	turn     int       // index of the flow that sends next
-	fresh    bool      // the writer has gathered data that was never sent before
-	sentData time.Time // when the link last took such data
+	copies   copies        // of a card on a network; else nil
+	doubt    *RefusedError // a refusal that the next renewal of the lease decides; nil without
+	flows    []*flow       // with calls in progress
+	turn     int           // index of the flow that sends next
+	fresh    bool          // the writer has gathered data that was never sent before
+	sentData time.Time     // when the link last took such data
 	finish   finish
 	outage   outage
 	evicted  uint64 // ranks that have left the job
@@ -166,6 +168,11 @@ func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job
 	}
 	if cfg.CarryOn > 0 && c.reopen == nil {
 		return nil, &InputError{"carry on", "card " + c.name + " was opened on the caller's stream, which the driver cannot open again; open the card by its name"}
+	}
+	if relay != nil {
+		if err := c.info.checkFrames(cfg.Chunk); err != nil {
+			return nil, err
+		}
 	}
 	if c.shared {
 		return c.configureShared(ctx, cfg)
@@ -241,7 +248,7 @@ func (i Info) Complete(cfg JobConfig) (JobConfig, error) {
 		cfg.Workers = i.Ports
 	}
 	if cfg.Chunk == 0 {
-		cfg.Chunk = i.Chunk
+		cfg.Chunk = i.mostChunk()
 	}
 	if cfg.Window == 0 {
 		cfg.Window = i.Window / i.Jobs
@@ -258,6 +265,8 @@ func (i Info) Complete(cfg JobConfig) (JobConfig, error) {
 		return cfg, &InputError{"workers", fmt.Sprintf("%d workers, but card %s has %d ports; use fewer, or a card generated with -workers %d", cfg.Workers, i.Name, i.Ports, cfg.Workers)}
 	case cfg.Chunk < 0 || cfg.Chunk > i.Chunk || cfg.Chunk%i.Lanes != 0:
 		return cfg, &InputError{"chunk", fmt.Sprintf("%d elements; card %s takes multiples of %d up to %d", cfg.Chunk, i.Name, i.Lanes, i.Chunk)}
+	case cfg.Chunk > i.mostChunk():
+		return cfg, &InputError{"chunk", fmt.Sprintf("%d elements; the way to card %s carries packets of %d bytes, which have up to %d; use fewer, or a network with larger frames (MTU)", cfg.Chunk, i.Name, i.Packet, i.mostChunk())}
 	case cfg.Window < 0 || cfg.Window > i.Window || bits.OnesCount(uint(cfg.Window)) != 1:
 		return cfg, &InputError{"window", fmt.Sprintf("%d chunks; card %s takes powers of two up to %d", cfg.Window, i.Name, i.Window)}
 	}
@@ -301,7 +310,10 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Durati
 	j.whole = newFlow(j, j.members)
 	j.finish.done = make(chan error, 1)
 	j.flows = make([]*flow, 0, cfg.Workers)
-	j.timing = newTiming(trip)
+	j.timing = newTiming(trip, c.packets)
+	if c.packets {
+		j.copies = newCopies(cfg.Window)
+	}
 	return j
 }
 

@@ -20,14 +20,15 @@ import (
 // after another.
 type link struct {
 	way      way
-	packets  bool           // the way is that of datagrams
-	expected expecter       // nil when any configuration hash is accepted
-	session  session        // nil when this program owns the card
-	network  string         // the card's name for members elsewhere; empty if it is not on a network
-	blocks   *blocks        // of a shared card that takes arrays
-	relayed  *batch         // what a relay's sender writes by itself; the holder of writing uses it
-	over     chan struct{}  // closed when err is set
-	running  sync.WaitGroup // the reader and the writer
+	packets  bool                   // the way is that of datagrams
+	limits   transport.PacketLimits // of such a way
+	expected expecter               // nil when any configuration hash is accepted
+	session  session                // nil when this program owns the card
+	network  string                 // the card's name for members elsewhere; empty if it is not on a network
+	blocks   *blocks                // of a shared card that takes arrays
+	relayed  *batch                 // what a relay's sender writes by itself; the holder of writing uses it
+	over     chan struct{}          // closed when err is set
+	running  sync.WaitGroup         // the reader and the writer
 	ending   sync.Once
 	ended    error // the result of end
 
@@ -37,11 +38,12 @@ type link struct {
 	stats   LinkStats
 	writing bool // somebody writes to conn, or gathers what to write
 	turned  bool // the writer waits for the end of a write that is not its own
+	lease   lease
 }
 
 // attach makes conn the card's link.
 func (c *Card) attach(conn transport.Link) *link {
-	l := &link{over: make(chan struct{})}
+	l := &link{over: make(chan struct{}), lease: lease{soon: make(chan struct{}, 1)}}
 	l.expected, _ = conn.(expecter)
 	if n, ok := conn.(networked); ok {
 		l.network = n.Network()
@@ -51,7 +53,7 @@ func (c *Card) attach(conn transport.Link) *link {
 	}
 	l.way, l.packets = c.wayOf(conn)
 	if l.packets {
-		l.relayed = newBatch(true)
+		l.limits, l.relayed = conn.(transport.PacketConn).Limits(), newBatch(true)
 	}
 	c.mu.Lock()
 	if c.link != nil {

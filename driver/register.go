@@ -26,7 +26,11 @@ func (c *Card) WriteRegister(ctx context.Context, addr uint32, value uint64) (ui
 	if c.opts.reads {
 		return 0, ErrReadOnly
 	}
-	return c.accessRegister(ctx, writeHeader(addr, value))
+	value, err := c.accessRegister(ctx, writeHeader(addr, value))
+	if addr == wire.RegLease {
+		c.currentLink().renewSoon() // a quarter of it may be over soon
+	}
+	return value, err
 }
 
 func readHeader(addr uint32) frame.Header { return frame.Header{Kind: wire.KindRegRead, VID: addr} }
@@ -96,7 +100,7 @@ func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) (
 		select {
 		case reply := <-batch[i].reply:
 			if reply.Code != wire.CodeDone {
-				return nil, &RefusedError{Card: c.name, What: name, Value: headers[i].Mask, Code: reply.Code}
+				return nil, c.refusedAccess(ctx, l, headers[i], reply.Code)
 			}
 			values[i] = reply.Mask
 			i, since = i+1, time.Now()

@@ -38,10 +38,11 @@ type Remote interface {
 
 // Relay is a job whose members are in other processes.
 type Relay struct {
-	job    *Job
-	remote Remote
-	seen   []uint16 // epochs
-	framed []byte   // the last datagram as a frame; the reader's
+	job     *Job
+	remote  Remote
+	seen    []uint16       // epochs
+	members []wire.Address // by rank; nil if all are behind the card's link
+	framed  []byte         // the last datagram as a frame; the reader's
 
 	// Guarded by Card.mu.
 	queue []*relayed
@@ -70,7 +71,7 @@ func (c *Card) ConfigureRelay(ctx context.Context, cfg RelayConfig, remote Remot
 	if c.arrays != nil {
 		return nil, &InputError{"relay", "card " + c.name + " takes arrays, not frames"}
 	}
-	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen}
+	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen, members: cfg.Members}
 	job, err := c.configure(ctx, cfg.JobConfig, r)
 	if err != nil {
 		return nil, err

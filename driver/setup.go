@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"tributary/driver/frame"
 	"tributary/driver/wire"
@@ -92,7 +93,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 // commit stages the job's parameters and commits them. It returns a refusal of the commit as
 // refused, not as err.
 func (j *Job) commit(ctx context.Context, l *link, staged []frame.Header, epoch uint16, first uint32) (refused *RefusedError, err error) {
-	if _, err := j.card.accessOn(ctx, l, staged...); err != nil {
+	if err := j.stage(ctx, l, staged); err != nil {
 		return nil, err
 	}
 	_, err = j.card.writeOn(ctx, l, wire.RegJobCommit, uint64(first)|jobName(j.number, epoch))
@@ -102,19 +103,80 @@ func (j *Job) commit(ctx context.Context, l *link, staged []frame.Header, epoch 
 	return nil, err
 }
 
+// stage stages the job's parameters. On a network it also reads them back, because a commit with
+// another member's address would send results there.
+func (j *Job) stage(ctx context.Context, l *link, staged []frame.Header) error {
+	for range mostSetUps {
+		_, err := j.card.accessOn(ctx, l, staged...)
+		if err != nil || !l.packets {
+			return err
+		}
+		got, err := j.readBack(ctx, l, staged)
+		if err != nil || hold(got, staged) {
+			return err
+		}
+	}
+	return nil // looksRight finds what differs
+}
+
+// readBack reads registers that were written.
+func (j *Job) readBack(ctx context.Context, l *link, written []frame.Header) ([]uint64, error) {
+	reads := make([]frame.Header, len(written))
+	for i, h := range written {
+		reads[i] = readHeader(h.VID)
+	}
+	return j.card.accessOn(ctx, l, reads...)
+}
+
+// hold reports whether registers have the values that were written to them.
+func hold(got []uint64, written []frame.Header) bool {
+	for i, h := range written {
+		if got[i] != h.Mask {
+			return false
+		}
+	}
+	return true
+}
+
 // staged returns the writes that stage the job's parameters.
 func (j *Job) staged(ctx context.Context, l *link) ([]frame.Header, error) {
 	deadline, err := j.deadline(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	return []frame.Header{
+	members, err := j.stagedMembers(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return append([]frame.Header{
 		writeHeader(wire.RegJobToken, j.card.token),
 		writeHeader(wire.RegJobPorts, j.ports()),
 		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
 		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)),
 		writeHeader(wire.RegJobDeadline, deadline),
-	}, nil
+	}, members...), nil
+}
+
+// stagedMembers returns the writes that stage the addresses of the members of a card on a network. Members
+// without an address of their own are behind this link, and have its address as the card sees it.
+func (j *Job) stagedMembers(ctx context.Context, l *link) (writes []frame.Header, err error) {
+	if !l.packets {
+		return nil, nil
+	}
+	own, err := j.card.source(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	for rank, port := range j.cfg.Ports {
+		at := own
+		if j.relay != nil && j.relay.members != nil {
+			at = j.relay.members[rank]
+		}
+		writes = append(writes,
+			writeHeader(wire.MemberAddr(wire.RegMemberAddress, port), at.Station),
+			writeHeader(wire.MemberAddr(wire.RegMemberMAC, port), at.MAC))
+	}
+	return writes, nil
 }
 
 // ports returns bit p for every port p of the job.
@@ -126,33 +188,34 @@ func (j *Job) ports() (ports uint64) {
 }
 
 // looksRight reports whether the staged parameters are unchanged after the commit. For a job
-// that is set up, it also compares the members and the number of slots. The card does not
-// report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
+// that is set up, it also compares the members, their addresses and the number of slots. The card
+// does not report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
 // before the commit and another, with the right value, after it.
 func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, isSetUp bool) (bool, error) {
-	var reads []frame.Header
-	var want []uint64
-	expect := func(addr uint32, value uint64) {
-		reads, want = append(reads, readHeader(addr)), append(want, value)
-	}
-	for _, h := range staged {
-		expect(h.VID, h.Mask)
-	}
+	want := slices.Clone(staged)
 	if isSetUp {
-		expect(wire.JobAddr(wire.RegJobMembers, int(j.number)), j.ports())
-		expect(wire.JobAddr(wire.RegJobSlots, int(j.number)), uint64(2*j.cfg.Window))
+		want = append(want, writeHeader(wire.JobAddr(wire.RegJobMembers, int(j.number)), j.ports()))
+		want = append(want, j.boundMembers(staged)...)
+		want = append(want, writeHeader(wire.JobAddr(wire.RegJobSlots, int(j.number)), uint64(2*j.cfg.Window)))
 	}
-	got, err := j.card.accessOn(ctx, l, reads...)
+	got, err := j.readBack(ctx, l, want)
 	if err != nil {
 		return false, err
 	}
 	if isSetUp {
 		got[len(got)-1] >>= slotsCountShift
 	}
-	for i := range want {
-		if got[i] != want[i] {
-			return false, nil
+	return hold(got, want), nil
+}
+
+// boundMembers returns the entries of the address table that the staged addresses have become, as if
+// they had been written.
+func (j *Job) boundMembers(staged []frame.Header) (entries []frame.Header) {
+	for _, h := range staged {
+		if of0, port, ok := wire.SplitMemberAddr(h.VID); ok {
+			entry := wire.TableAddr(wire.RegJobAddress+(of0-wire.RegMemberAddress), int(j.number), port)
+			entries = append(entries, writeHeader(entry, h.Mask))
 		}
 	}
-	return true, nil
+	return entries
 }

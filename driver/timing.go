@@ -13,6 +13,10 @@ const (
 	firstWaitShortest = 100 * time.Millisecond
 	firstWaitLongest  = 3 * time.Second
 	firstWaitTrips    = 64
+
+	// A network loses packets every day, so waits follow its round trips, however short. grain is
+	// what timers and the scheduler of this host add.
+	grain = 500 * time.Microsecond
 )
 
 // mostBackOff limits how often a wait doubles after the first sample. An ask is only a header,
@@ -39,12 +43,17 @@ const (
 type timing struct {
 	srtt, rttvar time.Duration
 	wait         time.Duration // before doubling
+	packets      bool          // of a card on a network
 }
 
 // newTiming returns a timing without samples, for a card whose register accesses take trip, or
 // 0 if that is unknown.
-func newTiming(trip time.Duration) timing {
-	return timing{wait: min(max(firstWaitTrips*trip, firstWaitShortest), firstWaitLongest)}
+func newTiming(trip time.Duration, packets bool) timing {
+	shortest := firstWaitShortest
+	if packets && trip != 0 {
+		shortest = grain
+	}
+	return timing{wait: min(max(firstWaitTrips*trip, shortest), firstWaitLongest), packets: packets}
 }
 
 // sample adds one round-trip time.
@@ -56,7 +65,11 @@ func (t *timing) sample(d time.Duration) {
 		t.rttvar += ((t.srtt - d).Abs() - t.rttvar) / 4
 		t.srtt += (d - t.srtt) / 8
 	}
-	t.wait = min(max(t.srtt+4*t.rttvar, shortestWait), longestWait)
+	wait := max(t.srtt+4*t.rttvar, shortestWait)
+	if t.packets { // RFC 6298, 2.3, with at least a round trip more
+		wait = t.srtt + max(4*t.rttvar, t.srtt, grain)
+	}
+	t.wait = min(wait, longestWait)
 }
 
 // backOff counts the waits without a reply since the last sample.

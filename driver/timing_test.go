@@ -8,7 +8,7 @@ import (
 // TestTimingFollowsRFC6298 compares with values computed by hand from its sections 2.2 and 2.3,
 // with alpha 1/8 and beta 1/4.
 func TestTimingFollowsRFC6298(t *testing.T) {
-	timing := newTiming(0)
+	timing := newTiming(0, false)
 	for _, step := range []struct{ sample, wait time.Duration }{
 		{100 * time.Millisecond, 300 * time.Millisecond},    // 100 + 4*50
 		{100 * time.Millisecond, 250 * time.Millisecond},    // 100 + 4*37.5
@@ -30,7 +30,7 @@ func TestTimingFollowsRFC6298(t *testing.T) {
 // TestBackOff checks that every wait without a reply doubles the next. The limit is 32 times
 // the first wait without a sample, and eight times the measured wait with one.
 func TestBackOff(t *testing.T) {
-	timing := newTiming(time.Millisecond) // 64 ms is below the minimum
+	timing := newTiming(time.Millisecond, false) // 64 ms is below the minimum
 	for b, want := range map[backOff]time.Duration{
 		0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 6: 3200 * time.Millisecond, 1000: 3200 * time.Millisecond,
 	} {
@@ -38,7 +38,7 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("without a sample, %d in vain: %s, want %s", b, got, want)
 		}
 	}
-	slow := newTiming(time.Second)
+	slow := newTiming(time.Second, false)
 	if got := backOff(5).wait(&slow); got != time.Minute {
 		t.Errorf("first wait 3 s, 5 in vain: %s, want a minute", got)
 	}
@@ -48,7 +48,7 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("with a sample, %d in vain: %s, want %s", b, got, want)
 		}
 	}
-	if first := newTiming(20 * time.Millisecond).wait; first != 1280*time.Millisecond {
+	if first := newTiming(20*time.Millisecond, false).wait; first != 1280*time.Millisecond {
 		t.Errorf("first wait %s for a card whose registers take 20 ms", first)
 	}
 }

@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"tributary/driver"
 	"tributary/driver/daemon"
+	"tributary/driver/daemon/protocol"
 	"tributary/driver/model"
+	"tributary/driver/transport"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
 )
@@ -87,7 +92,7 @@ func (n *networked) open(opts ...driver.Option) *driver.Card {
 func serveDirect(t testing.TB, o daemon.Options) (*networked, string) {
 	t.Helper()
 	n := newNetworked(t)
-	return n, serveCard(t, n.open(driver.WithReopen()), o)
+	return n, serveCard(t, n.open(driver.WithReopen(func(*driver.DiedError) {})), o)
 }
 
 // TestDirectMembers: members in sessions of their own send their data to the card. The daemon forwards
@@ -175,7 +180,7 @@ func TestDirectCallsDiffer(t *testing.T) {
 	calls.Wait()
 	reader := card.open(driver.WithReadOnly())
 	defer reader.Close()
-	count(t, ctx, reader, "frames", 0)
+	count(t, ctx, reader, "stored", 0)
 }
 
 // TestDirectMemberLost: the end of a member's session ends the job for the others.
@@ -253,12 +258,16 @@ func sumWith(ctx context.Context, t *testing.T, members []*driver.Member, times 
 	}
 }
 
-// TestDirectDaemonOutage stops a daemon while direct members sum. The next one waits for the lease of the
-// first, which has died without a word, and the members go on there.
+// TestDirectDaemonOutage takes the daemon away from direct members that sum, without a word to the card. The
+// next one gets the card when the lease is over, and the members go on there.
 func TestDirectDaemonOutage(t *testing.T) {
 	ctx := testContext(t)
 	card := newNetworked(t)
-	d := startMortal(t, card)
+	owner, mute := card.openMutable(ctx)
+	if _, err := owner.WriteRegister(ctx, wire.RegLease, 30_000_000); err != nil { // cycles: 0.3 s
+		t.Fatal(err)
+	}
+	d := newDoor(t, serveCard(t, owner, daemon.Options{}))
 	j, err := open(t, d.path).Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}, CarryOn: patience})
 	if err != nil {
 		t.Fatal(err)
@@ -266,11 +275,66 @@ func TestDirectDaemonOutage(t *testing.T) {
 	members := []*driver.Member{j.Member(0), joined(ctx, t, j, 1), joined(ctx, t, j, 2)}
 	sumWith(ctx, t, members, 8, func(n int) {
 		if n == 2 {
-			d.replace()
+			mute()
+			d.move("")
+			d.move(serveCard(t, card.own(ctx), daemon.Options{}))
 		}
 	})
 	finishAll(ctx, t, j, members[1:])
+	if j.Outages() == 0 {
+		t.Error("the job noticed no outage")
+	}
 }
+
+// own opens the card when its owner has lost it.
+func (n *networked) own(ctx context.Context) *driver.Card {
+	for {
+		c, err := driver.Open(ctx, n.name, driver.WithTimeout(patience))
+		var busy *driver.BusyError
+		if !errors.As(err, &busy) {
+			if err != nil {
+				n.Fatal(err)
+			}
+			return c
+		}
+	}
+}
+
+// openMutable opens the card over links that fall silent when mute is called: what is sent is lost.
+func (n *networked) openMutable(ctx context.Context) (card *driver.Card, mute func()) {
+	n.Helper()
+	scheme := fmt.Sprintf("mutable%d", mutables.Add(1))
+	var muted atomic.Bool
+	transport.RegisterPackets(scheme, func(ctx context.Context, _ transport.Request) (transport.PacketConn, error) {
+		conn, err := transport.OpenLink(ctx, n.name, transport.Needs{})
+		if err != nil {
+			return nil, err
+		}
+		return &mutable{conn.(transport.PacketConn), n.name, &muted}, nil
+	})
+	card, err := driver.Open(ctx, scheme+":", driver.WithTimeout(patience))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return card, func() { muted.Store(true) }
+}
+
+var mutables atomic.Int32
+
+type mutable struct {
+	transport.PacketConn
+	name  string
+	muted *atomic.Bool
+}
+
+func (m *mutable) WritePackets(buf []byte, ends []int) error {
+	if m.muted.Load() {
+		return nil
+	}
+	return m.PacketConn.WritePackets(buf, ends)
+}
+
+func (m *mutable) Network() string { return m.name }
 
 // TestDirectStranger sends contributions of a rank from another address, and writes to the registers. The
 // sums do not change, and the sender gets no answer but busy.
@@ -345,9 +409,13 @@ func TestDirectRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := attach(t, path, hello(""))
-	c.join(nonceOf(t, j), 1)
-	if r := c.receive().GetRefused(); r == nil || r.Field != "way" {
+	_, number, _ := strings.Cut(j.Ticket(), "?job=")
+	nonce, err := strconv.ParseUint(number, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := attach(t, path, &protocol.Hello{Version: 1})
+	if r := c.join(nonce, 1, nil).GetRefused(); r == nil || r.Field != "way" {
 		t.Errorf("a client that cannot send datagrams: %v", r)
 	}
 }
@@ -357,7 +425,7 @@ func TestRelayedNetwork(t *testing.T) {
 	ctx := testContext(t)
 	_, path := serveDirect(t, daemon.Options{Relay: true})
 	sessions := openAll(t, path, 3)
-	j, err := sessions[0].Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}, Partial: true, Deadline: patience})
+	j, err := sessions[0].Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}, Partial: true, Deadline: patience / 2})
 	if err != nil {
 		t.Fatal(err)
 	}

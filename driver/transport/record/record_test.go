@@ -84,7 +84,7 @@ func TestReaderDamaged(t *testing.T) {
 		}
 	}
 	other := bytes.Clone(log)
-	other[7] = 2
+	other[7] = 3
 	if _, err := record.NewReader(bytes.NewReader(other)); !errors.Is(err, record.ErrNoLog) {
 		t.Errorf("another version: %v", err)
 	}

@@ -1,0 +1,54 @@
+package driver
+
+// How many elements fit into a packet on the way to a card on a network.
+
+import (
+	"fmt"
+	"math/bits"
+
+	"tributary/driver/element"
+	"tributary/driver/wire"
+)
+
+// mostChunk returns the most elements in a chunk that the way to the card carries.
+func (i Info) mostChunk() int {
+	if i.Packet == 0 {
+		return i.Chunk
+	}
+	return i.chunkWithin(func(k wire.KindInfo, payload int) bool { return k.DatagramBytes(payload) <= i.Packet })
+}
+
+// chunkInFrames returns the most elements in a chunk that frames carry: the byte stream of a daemon
+// may lead to a card on a network.
+func (i Info) chunkInFrames() int {
+	return i.chunkWithin(func(k wire.KindInfo, payload int) bool { return k.FrameBytes(payload) <= wire.MaxFrameBytes })
+}
+
+// chunkWithin returns the largest chunk, at least a beat, whose data and results both fit.
+func (i Info) chunkWithin(fits func(k wire.KindInfo, payload int) bool) int {
+	data, _ := wire.KindData.Info()
+	result, _ := wire.KindResult.Info()
+	chunk := i.Chunk
+	for chunk > i.Lanes && !(fits(data, chunk*element.Size(i.Format)) && fits(result, chunk*element.Size(i.Result))) {
+		chunk -= i.Lanes
+	}
+	return chunk
+}
+
+// checkFrames returns an InputError for a chunk that frames do not carry.
+func (i Info) checkFrames(chunk int) error {
+	if most := i.chunkInFrames(); chunk > most {
+		return &InputError{"chunk", fmt.Sprintf("%d elements; members in other processes send frames, which have up to %d of card %s", chunk, most, i.Name)}
+	}
+	return nil
+}
+
+// unreadBytes estimates what the kernel counts for the results of a job in flight, each of which
+// comes once for every member: a power of two, and its own record.
+func (i Info) unreadBytes(cfg JobConfig) int {
+	packet := wire.MaxHeaderBytes + cfg.Chunk*element.Size(i.Result)
+	return cfg.Workers * cfg.Window * (1<<bits.Len(uint(packet+kernelBytes)) + kernelBytes)
+}
+
+// kernelBytes is what the kernel keeps for a packet beside its bytes, about, twice.
+const kernelBytes = 384
