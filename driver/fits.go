@@ -50,5 +50,15 @@ func (i Info) unreadBytes(cfg JobConfig) int {
 	return cfg.Workers * cfg.Window * (1<<bits.Len(uint(packet+kernelBytes)) + kernelBytes)
 }
 
+// warnOfRoom warns when the kernel keeps less than what a job has in flight.
+func (c *Card) warnOfRoom(l *link, cfg JobConfig) {
+	needs, keeps := c.info.unreadBytes(cfg), l.limits.Unread
+	if c.opts.warn == nil || keeps == 0 || needs <= keeps {
+		return
+	}
+	c.opts.warn(fmt.Sprintf("the kernel keeps %d bytes of unread packets of card %s, but the %d results in flight may take %d; beyond that they are lost and sent again; allow more with `sysctl net.core.rmem_max=%d`, or use a smaller window",
+		keeps, c.name, cfg.Workers*cfg.Window, needs, needs))
+}
+
 // kernelBytes is what the kernel keeps for a packet beside its bytes, about, twice.
 const kernelBytes = 384

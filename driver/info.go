@@ -210,7 +210,8 @@ func (i Info) Mean(sums []byte, members int, partials ...Partial) error {
 
 // Counters reads all of the card's counters.
 func (c *Card) Counters(ctx context.Context) ([]Counter, error) {
-	reads := make([]frame.Header, len(wire.Counters))
+	all := wire.CountersOf(c.info.Shell)
+	reads := make([]frame.Header, len(all))
 	for i := range reads {
 		reads[i] = readHeader(wire.CounterAddr(i))
 	}
@@ -218,8 +219,8 @@ func (c *Card) Counters(ctx context.Context) ([]Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	counters := make([]Counter, len(wire.Counters))
-	for i, row := range wire.Counters {
+	counters := make([]Counter, len(all))
+	for i, row := range all {
 		counters[i] = Counter{Name: row.Name, Value: uint32(values[i]), Doc: row.Doc}
 		if row.Refuse != 0 {
 			counters[i].Doc = codeDoc(row.Refuse)

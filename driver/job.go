@@ -232,6 +232,7 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *R
 	case !c.enterJob(l, j):
 		return nil, c.whyOver(l)
 	}
+	c.warnOfRoom(l, cfg)
 	return j, nil
 }
 

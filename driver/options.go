@@ -25,6 +25,7 @@ type options struct {
 	reads   bool
 	reopens bool
 	tell    func(away *DiedError) // of reopens; may be nil
+	warn    func(text string)     // may be nil
 
 	expected JobConfig // of a job to join
 }
@@ -47,6 +48,12 @@ func WithTimeout(d time.Duration) Option {
 // decode` prints a log, and record.Playback plays it. The caller closes w after the card.
 func WithRecord(w io.Writer) Option {
 	return func(o *options) { o.record = w }
+}
+
+// WithWarnings makes the driver call warn when the host is set up such that the card works, but slowly.
+// Without it, nothing is said.
+func WithWarnings(warn func(text string)) Option {
+	return func(o *options) { o.warn = warn }
 }
 
 // WithWorkers sets the number of workers that the caller needs. The cards "cpu:" and "model:"

@@ -169,6 +169,12 @@ func registerName(addr uint32) string {
 	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
 		return fmt.Sprintf("JOB_LAG %d of job %d, rank %d", bucket, job, rank)
 	}
+	if of0, port, ok := wire.SplitMemberAddr(addr); ok {
+		return fmt.Sprintf("%s of port %d", networkName(of0), port)
+	}
+	if of0, job, port, ok := wire.SplitTableAddr(addr); ok {
+		return fmt.Sprintf("%s of job %d, port %d", networkName(of0), job, port)
+	}
 	of0, job := wire.SplitJobAddr(addr)
 	for _, r := range wire.Registers {
 		switch {
@@ -178,8 +184,19 @@ func registerName(addr uint32) string {
 			return r.Name
 		}
 	}
-	if i := (addr - wire.CounterBase) / 8; addr >= wire.CounterBase && int(i) < len(wire.Counters) {
-		return "counter " + wire.Counters[i].Name
+	counters := wire.CountersOf(wire.ShellUDP)
+	if i := (addr - wire.CounterBase) / 8; addr >= wire.CounterBase && int(i) < len(counters) {
+		return "counter " + counters[i].Name
+	}
+	return networkName(addr)
+}
+
+// networkName returns the name of a register of shell udp.
+func networkName(addr uint32) string {
+	for _, r := range wire.NetworkRegisters {
+		if r.Addr == addr {
+			return r.Name
+		}
 	}
 	return fmt.Sprintf("register 0x%x", addr)
 }

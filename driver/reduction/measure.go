@@ -45,9 +45,9 @@ func Measure(ctx context.Context, card *driver.Card, work func() error) (Measure
 	return m, err
 }
 
-// LinkBound returns the cycles that the frames of a reduction take on a card's shared link: one
-// data frame from each worker in, one result frame out, both directions at once. It is 0 for a card
-// without a link.
+// LinkBound returns the cycles that the frames of a reduction take on a card's shared link, both
+// directions at once: one data frame from each worker in, and one result frame out, or one for each
+// worker on a network, where the card has one Ethernet port. It is 0 for a card without a link.
 func LinkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
 	if card.Link == 0 {
 		return 0
@@ -56,5 +56,13 @@ func LinkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
 	result, _ := wire.KindResult.Info()
 	in := uint64(workers * data.FrameBytes(chunk*element.Size(card.Format)))
 	out := uint64(result.FrameBytes(chunk * element.Size(card.Result)))
+	if card.Shell == wire.ShellUDP {
+		in = uint64(workers * (data.DatagramBytes(chunk*element.Size(card.Format)) + ethernetBytes))
+		out = uint64(workers * (result.DatagramBytes(chunk*element.Size(card.Result)) + ethernetBytes))
+	}
 	return (chunks*max(in, out)*8 + uint64(card.Link) - 1) / uint64(card.Link)
 }
+
+// ethernetBytes is what a datagram takes on Ethernet beside its bytes: preamble and gap, the headers
+// of Ethernet, IPv4 and UDP, and the FCS.
+const ethernetBytes = 8 + 12 + 14 + 20 + 8 + 4

@@ -77,8 +77,9 @@ type Stats struct {
 	Replays    uint32 `json:"replays"`    // results sent again
 	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
 	PayloadCRC uint64 `json:"payload_crc"`
-	Undecided  uint32 `json:"undecided"` // beats that one pass did not decide
-	Stalled    uint32 `json:"stalled"`   // cycles in which a complete slot waited for such beats
+	Damaged    uint64 `json:"datagram_crc,omitempty"` // damaged datagrams caught, at both ends, on a network
+	Undecided  uint32 `json:"undecided"`              // beats that one pass did not decide
+	Stalled    uint32 `json:"stalled"`                // cycles in which a complete slot waited for such beats
 
 	Outages int     `json:"outages"` // number of outages; with any, the card's own figures are absent
 	Seconds float64 `json:"seconds"`
@@ -92,7 +93,7 @@ func newStats(card *driver.Card, job *driver.Job, m Measurement) *Stats {
 		return &Stats{
 			Lanes: info.Lanes, Chunk: cfg.Chunk, Window: cfg.Window, Link: info.Link,
 			Chunks: uint32(member.Results / uint64(cfg.Workers)), Outages: n, Seconds: m.Elapsed.Seconds(),
-			Resent: member.Resent, Asked: member.Asked, HeaderCRC: link.HeaderCRC, PayloadCRC: link.PayloadCRC,
+			Resent: member.Resent, Asked: member.Asked, HeaderCRC: link.HeaderCRC, PayloadCRC: link.PayloadCRC, Damaged: link.DatagramCRC,
 		}
 	}
 	return &Stats{
@@ -110,6 +111,7 @@ func newStats(card *driver.Card, job *driver.Job, m Measurement) *Stats {
 		Replays:    m.Rise["replays"],
 		HeaderCRC:  uint64(m.Rise["header_crc"]) + link.HeaderCRC,
 		PayloadCRC: uint64(m.Rise["payload_crc"]) + link.PayloadCRC,
+		Damaged:    uint64(m.Rise["datagram_crc"]) + link.DatagramCRC,
 		Undecided:  m.Rise["undecided"],
 		Stalled:    m.Rise["stalled"],
 		Seconds:    m.Elapsed.Seconds(),

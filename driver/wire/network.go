@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // A card on a network, with shell udp: NETWORK.md.
 const (
 	// MaxDatagramPayload is the largest payload of a packet in a datagram, in bytes.
@@ -61,6 +63,15 @@ var NetworkCounters = []CounterInfo{
 	{"stranger", 0, "Data, asks and finishes whose address is not that of their rank."},
 	{"lease", 0, "Owners that lost the card by silence."},
 	{"dropped", 0, "Datagrams dropped because a queue was full."},
+}
+
+// CountersOf lists the counters of a card with that shell; the register of counter i is at
+// CounterAddr(i).
+func CountersOf(s Shell) []CounterInfo {
+	if s == ShellUDP {
+		return slices.Concat(Counters, NetworkCounters)
+	}
+	return Counters
 }
 
 // MemberAddr returns the byte address of a port's MEMBER register, given that of port 0's.

@@ -47,6 +47,7 @@ type benchRun struct {
 	Replays    uint32 `json:"replays"`
 	HeaderCRC  uint64 `json:"header_crc"` // flipped bits caught in headers, at both ends
 	PayloadCRC uint64 `json:"payload_crc"`
+	Damaged    uint64 `json:"datagram_crc,omitempty"` // damaged datagrams caught, at both ends, on a network
 
 	ElementsPerSecond float64 `json:"elements_per_second"` // per worker
 	ChunksPerSecond   float64 `json:"chunks_per_second"`
@@ -69,6 +70,7 @@ func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m reducti
 		Workers: cfg.Workers, Window: cfg.Window, Chunk: cfg.Chunk, Elements: elements,
 		Chunks: m.Rise["chunks"], Beats: m.Rise["beats"], Resent: did.member.Resent, Asked: did.member.Asked, Replays: m.Rise["replays"],
 		HeaderCRC: uint64(m.Rise["header_crc"]) + did.link.HeaderCRC, PayloadCRC: uint64(m.Rise["payload_crc"]) + did.link.PayloadCRC,
+		Damaged:       uint64(m.Rise["datagram_crc"]) + did.link.DatagramCRC,
 		AccessSeconds: access.Seconds(), ChunkSeconds: chunk.Seconds(), Seconds: m.Elapsed.Seconds(),
 	}
 	out := float64(cfg.Workers * elements * element.Size(info.Format))
@@ -106,10 +108,10 @@ func (r benchReport) print(out io.Writer) error {
 		return err
 	}
 	for _, n := range r.Runs {
-		if n.HeaderCRC+n.PayloadCRC == 0 {
+		if n.HeaderCRC+n.PayloadCRC+n.Damaged == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "\n%d workers, window %d: flipped bits were caught in %d headers and %d payloads\n", n.Workers, n.Window, n.HeaderCRC, n.PayloadCRC); err != nil {
+		if _, err := fmt.Fprintf(out, "\n%d workers, window %d: flipped bits were caught in %s\n", n.Workers, n.Window, caughtIn(r.Card, n.HeaderCRC, n.PayloadCRC, n.Damaged)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tributary/driver/frame"
 	"tributary/driver/transport/record"
+	"tributary/driver/wire"
 )
 
 func newDecode() *cobra.Command {
@@ -21,7 +22,9 @@ func newDecode() *cobra.Command {
 		Short: "Print the frames of a recorded link",
 		Long: `Prints the frames of a link log, one a line: the time of its last byte, in seconds
 since the start of the log; its direction, -> to the card or <- from it; and its
-contents. Damage appears where it was found.
+contents. Damage appears where it was found. The log of a card on a network has
+its datagrams, one by one; "congestion" marks those from the card whose IP header
+has the mark CE.
 
 -record of tributary reduce, trace, config, info and reset writes the log, also
 when they fail or are stopped. The log has every byte, including payloads.`,
@@ -53,10 +56,12 @@ when they fail or are stopped. The log has every byte, including payloads.`,
 
 // logLine is one event on a link: a frame, or damage.
 type logLine struct {
-	at       time.Duration
-	fromCard bool
-	frame    *frame.Header // nil for damage
-	damage   frame.Stats   // counts since the last line
+	at        time.Duration
+	fromCard  bool
+	frame     *frame.Header       // nil for damage
+	congested bool                // a datagram whose way from the card marked it
+	damage    frame.Stats         // counts since the last line
+	dropped   frame.DatagramStats // of a damaged datagram
 }
 
 // decodeLog reads a link log and shows it line by line, up to the first damaged place in the file.
@@ -64,6 +69,9 @@ func decodeLog(r io.Reader, show func(logLine) error) error {
 	log, err := record.NewReader(r)
 	if err != nil {
 		return err
+	}
+	if log.Packets() {
+		return decodePackets(log, show)
 	}
 	toCard := &direction{scan: frame.NewScanner(frame.ToCard, 0), show: show}
 	fromCard := &direction{scan: frame.NewScanner(frame.FromCard, 0), show: show, fromCard: true}
@@ -80,6 +88,34 @@ func decodeLog(r io.Reader, show func(logLine) error) error {
 			d = fromCard
 		}
 		if err := d.take(e); err != nil {
+			return err
+		}
+	}
+}
+
+// decodePackets shows a log of packets.
+func decodePackets(log *record.Reader, show func(logLine) error) error {
+	for {
+		e, err := log.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		line := logLine{at: e.At, fromCard: e.FromCard, congested: e.ECN == wire.CE}
+		direction := frame.ToCard
+		if e.FromCard {
+			direction = frame.FromCard
+		}
+		var f frame.Frame
+		check := frame.NewDatagramChecker(direction)
+		if check.Check(e.Bytes, &f) {
+			line.frame = &f.Header
+		} else {
+			line.dropped = check.Stats()
+		}
+		if err := show(line); err != nil {
 			return err
 		}
 	}

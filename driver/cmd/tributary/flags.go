@@ -97,6 +97,7 @@ type cardFlags struct {
 	card    string
 	timeout time.Duration
 	record  string
+	warn    func(text string)
 
 	// dial opens the card's link if its name alone does not suffice.
 	dial func(context.Context) (transport.Conn, error)
@@ -109,6 +110,7 @@ func (f *cardFlags) add(cmd *cobra.Command) {
 
 // addCard adds the flags for a command whose link needs no record.
 func (f *cardFlags) addCard(cmd *cobra.Command) {
+	f.warn = func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", cmd.CommandPath(), text) }
 	cmd.Flags().StringVar(&f.card, "card", "cpu:", "use this `CARD`, see tributary -h")
 	f.addTimeout(cmd)
 }

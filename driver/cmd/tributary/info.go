@@ -39,6 +39,10 @@ them. Neither changes a sum.`,
 			if err := f.check(); err != nil {
 				return err
 			}
+			var reads []driver.Option
+			if isOnNetwork(f.card) { // another host may own it
+				reads = append(reads, driver.WithReadOnly())
+			}
 			return f.withCard(cmd.Context(), transport.Needs{}, func(card *driver.Card) error {
 				report, err := readInfo(cmd.Context(), card, func(s driver.JobState) bool { return s.EverSetUp })
 				if err != nil {
@@ -48,7 +52,7 @@ them. Neither changes a sum.`,
 					return printJSON(cmd.OutOrStdout(), report)
 				}
 				return report.print(cmd.OutOrStdout())
-			})
+			}, reads...)
 		},
 	}
 	f.add(cmd)

@@ -207,5 +207,6 @@ func (c counts) since(before counts) counts {
 	c.link.BytesOut -= before.link.BytesOut
 	c.link.HeaderCRC -= before.link.HeaderCRC
 	c.link.PayloadCRC -= before.link.PayloadCRC
+	c.link.DatagramCRC -= before.link.DatagramCRC
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,10 @@ func showText(out io.Writer, l logLine) error {
 	if l.frame != nil {
 		what = describeFrame(l.frame)
 	} else {
-		what = "** " + describeDamage(l.damage)
+		what = "** " + describeDamage(l)
+	}
+	if l.congested {
+		what += ", congestion"
 	}
 	_, err := fmt.Fprintf(out, "%12.6f %s %s\n", l.at.Seconds(), arrow, what)
 	return err
@@ -132,6 +136,13 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 		n := uint8(of)
 		return fmt.Sprintf("JOB_LAG %d of rank %d", bucket, rank), &n
 	}
+	if of0, of, port, ok := wire.SplitTableAddr(addr); ok {
+		n := uint8(of)
+		return fmt.Sprintf("%s of port %d", cardsRegister(of0), port), &n
+	}
+	if of0, port, ok := wire.SplitMemberAddr(addr); ok {
+		return fmt.Sprintf("%s of port %d", cardsRegister(of0), port), nil
+	}
 	of0, number := wire.SplitJobAddr(addr)
 	for _, r := range wire.Registers {
 		if r.Addr == of0 && r.PerJob() {
@@ -144,12 +155,12 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 
 // cardsRegister returns the name of a register that is not a job's.
 func cardsRegister(addr uint32) string {
-	for _, r := range wire.Registers {
+	for _, r := range slices.Concat(wire.Registers, wire.NetworkRegisters) {
 		if r.Addr == addr {
 			return r.Name
 		}
 	}
-	for i, c := range wire.Counters {
+	for i, c := range wire.CountersOf(wire.ShellUDP) {
 		if wire.CounterAddr(i) == addr {
 			return "COUNT_" + strings.ToUpper(c.Name)
 		}
@@ -157,8 +168,9 @@ func cardsRegister(addr uint32) string {
 	return fmt.Sprintf("register %#x", addr)
 }
 
-// describeDamage describes bytes without a good frame.
-func describeDamage(d frame.Stats) string {
+// describeDamage describes bytes without a good frame, or a datagram that is none.
+func describeDamage(l logLine) string {
+	d, p := l.damage, l.dropped
 	var parts []string
 	for _, p := range []struct {
 		n    uint64
@@ -170,6 +182,11 @@ func describeDamage(d frame.Stats) string {
 		{d.BadKind, "header of a kind that does not go this way"},
 		{d.BadLength, "header with an impossible length"},
 		{d.Hunted, "byte passed over"},
+		{p.Short, "datagram that is too short"},
+		{p.CRC, "datagram with a wrong CRC"},
+		{p.BadVersion, "datagram of another version"},
+		{p.BadKind, "datagram of a kind that does not go this way"},
+		{p.BadLength, "datagram with an impossible length"},
 	} {
 		switch {
 		case p.n == 1:
@@ -195,6 +212,7 @@ type lineJSON struct {
 	Format    string         `json:"format,omitempty"`
 	Length    *uint16        `json:"length,omitempty"` // elements
 	Flags     *uint8         `json:"flags,omitempty"`
+	Congested bool           `json:"congested,omitempty"` // CE in the IP header of a datagram from the card
 	Ranks     []int          `json:"ranks,omitempty"`     // in the sum, missing, or evicted
 	Receivers []int          `json:"receivers,omitempty"` // ranks
 	Register  string         `json:"register,omitempty"`
@@ -205,9 +223,9 @@ type lineJSON struct {
 
 // showJSON prints a line of a link log for scripts.
 func showJSON(out io.Writer, l logLine) error {
-	j := lineJSON{Seconds: l.at.Seconds(), FromCard: l.fromCard}
+	j := lineJSON{Seconds: l.at.Seconds(), FromCard: l.fromCard, Congested: l.congested}
 	if l.frame == nil {
-		j.Kind, j.Damage = "damage", damageCounts(l.damage)
+		j.Kind, j.Damage = "damage", damageCounts(l)
 	} else {
 		j.fill(l.frame)
 	}
@@ -249,11 +267,12 @@ func (j *lineJSON) fill(h *frame.Header) {
 }
 
 // damageCounts names the counts like the card's counters.
-func damageCounts(d frame.Stats) map[string]int {
+func damageCounts(l logLine) map[string]int {
+	d, p := l.damage, l.dropped
 	counts := map[string]int{}
 	for name, n := range map[string]uint64{
-		"hunted": d.Hunted, "header_crc": d.HeaderCRC, "payload_crc": d.PayloadCRC,
-		"bad_version": d.BadVersion, "bad_kind": d.BadKind, "bad_length": d.BadLength,
+		"hunted": d.Hunted, "header_crc": d.HeaderCRC, "payload_crc": d.PayloadCRC, "short": p.Short, "datagram_crc": p.CRC,
+		"bad_version": d.BadVersion + p.BadVersion, "bad_kind": d.BadKind + p.BadKind, "bad_length": d.BadLength + p.BadLength,
 	} {
 		if n > 0 {
 			counts[name] = int(n)

@@ -60,6 +60,8 @@ A CARD is named
   serve:HOST:PORT   the one on another machine, likewise with /NAME;
                     TRIBUTARY_TOKEN_FILE, TRIBUTARY_TLS_CA, TRIBUTARY_TLS_CERT
                     and TRIBUTARY_TLS_KEY name the files that it asks for
+  udp:HOST          the card on the network at that name or IPv4 address;
+                    udp:HOST:PORT at another UDP port than 21570
   serial:PORT       the card behind a serial port, as in serial:/dev/ttyUSB1;
                     serial:PORT@BAUD at another rate than 3000000
 

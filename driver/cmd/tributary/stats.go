@@ -25,19 +25,30 @@ func printStats(out io.Writer, r *reduction.Report) error {
 		row("outages", "%d; of what the card counted nothing is known", s.Outages)
 		row("time", "%.3f s", s.Seconds)
 		row("sent again", "%d chunks; %d results asked for", s.Resent, s.Asked)
-		row("flipped bits", "caught here in %d headers and %d payloads", s.HeaderCRC, s.PayloadCRC)
+		row("flipped bits", "caught here in %s", caughtIn(r.Card, s.HeaderCRC, s.PayloadCRC, s.Damaged))
 		return w.Flush()
 	}
 	row("beats", "%d of %d lanes", s.Beats, s.Lanes)
 	printRate(row, r)
 	row("time", "%.3f s", s.Seconds)
 	row("sent again", "%d chunks, %d results; %d results asked for", s.Resent, s.Replays, s.Asked)
-	row("flipped bits", "caught in %d headers and %d payloads", s.HeaderCRC, s.PayloadCRC)
+	row("flipped bits", "caught in %s", caughtIn(r.Card, s.HeaderCRC, s.PayloadCRC, s.Damaged))
 	if s.Undecided > 0 {
 		row("undecided", "%d beats took more than one pass; complete slots waited %d cycles for them", s.Undecided, s.Stalled)
 	}
 	return w.Flush()
 }
+
+// caughtIn returns where flipped bits were caught on the way to and from the card of that name.
+func caughtIn(card string, headers, payloads, datagrams uint64) string {
+	if isOnNetwork(card) {
+		return fmt.Sprintf("%d datagrams", datagrams)
+	}
+	return fmt.Sprintf("%d headers and %d payloads", headers, payloads)
+}
+
+// isOnNetwork reports whether any host may read the card of that name, whoever drives it.
+func isOnNetwork(card string) bool { return strings.HasPrefix(card, "udp:") }
 
 // takesArrays reports whether arrays reach the card of that name without its link.
 func takesArrays(card string) bool { return strings.HasPrefix(card, "cpu:") }

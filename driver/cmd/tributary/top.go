@@ -41,6 +41,8 @@ headers of the link, eight for each further job that the card can hold, and
 sixteen for each rank of a job. Registers are read in turn, so later ones may
 be ahead of earlier ones.
 
+Every host may read a card on a network (udp:), so top reads it directly.
+
 top reads an idle card once and releases it at once. When tributary reduce drives
 the card, the view continues; when reduce ends, the last reading stays. top can
 start first. No other program can drive cpu: and model:, which live in this
@@ -165,12 +167,16 @@ func (v *view) look(ctx context.Context) error {
 
 // open opens the card through its host. Before the first reading, it opens a card without a host
 // directly.
-func (v *view) open(ctx context.Context) error {
+func (v *view) open(ctx context.Context) (err error) {
+	opts := []driver.Option{driver.WithTimeout(v.timeout), driver.WithReadOnly()}
+	if isOnNetwork(v.topFlags.card) {
+		v.card, err = driver.Open(ctx, v.topFlags.card, opts...)
+		return err
+	}
 	h, ok, err := hostOf(v.topFlags.card)
 	if err != nil {
 		return err
 	}
-	opts := []driver.Option{driver.WithTimeout(v.timeout), driver.WithReadOnly()}
 	if ok && v.openThrough(ctx, h, opts) == nil {
 		return nil // a host that has just ended counts as none
 	}
@@ -210,9 +216,10 @@ func (v *view) read(ctx context.Context) (fresh bool, err error) {
 	return true, nil
 }
 
-// leaveFree closes a card without a host, which must be free for the next one.
+// leaveFree closes a card without a host, which must be free for the next one. A card on a network is
+// free in any case.
 func (v *view) leaveFree(d display) error {
-	if v.card == nil || v.last.Owner != "" {
+	if v.card == nil || v.last.Owner != "" || isOnNetwork(v.topFlags.card) {
 		return nil
 	}
 	v.hangUp()
@@ -235,6 +242,8 @@ func (v *view) status() string {
 		return fmt.Sprintf("%s, before %s (process %d) left the card", at, h.Command, h.Process)
 	case h != nil:
 		return fmt.Sprintf("%s, through %s (process %d)", at, h.Command, h.Process)
+	case v.last.Owner != "" && isOnNetwork(v.topFlags.card):
+		return at + ", beside the host that owns the card"
 	case v.last.Owner != "":
 		return at + ", through the program that drives the card"
 	case v.card != nil:
