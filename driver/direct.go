@@ -85,9 +85,7 @@ func (j *Job) awaitsAgreement(vid uint32) bool {
 // tellFinished tells the daemon that the card has confirmed the finish of a direct member: the daemon
 // does not see the card's answer.
 func (j *Job) tellFinished(m *Member) {
-	if j.seats != nil && j.seats.direct {
-		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Finish{Finish: &protocol.Finish{Nonce: j.seats.nonce, Rank: uint32(m.rank)}}})
-	}
+	j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Finish{Finish: &protocol.Finish{Nonce: j.seats.nonce, Rank: uint32(m.rank)}}})
 }
 
 // networked is a link to a card on a network: directly, or past the daemon of its session.

@@ -152,7 +152,10 @@ func (j *Job) takeFinished(m *Member, h *frame.Header, now time.Time) {
 	}
 	f.moved = now
 	j.heardOf()
-	j.tellFinished(m)
+	if j.seats != nil && j.seats.direct {
+		j.tellFinished(m) // the daemon confirms it
+		return
+	}
 	j.finished(1 << m.rank)
 }
 

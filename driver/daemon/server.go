@@ -219,7 +219,7 @@ func (v *service) Attach(stream grpc.BidiStreamingServer[protocol.ToDaemon, prot
 	<-session.over.Done()
 	s.leave(session)
 	err = context.Cause(session.over)
-	println("session ended", session.name, err.Error()); log.Info("session ended", "why", err)
+	log.Info("session ended", "why", err)
 	// A client that does not read keeps the last messages, or this stream's status after them, from being
 	// sent: its connection would stay.
 	time.AfterFunc(stopTime, func() { closeBelow(stream.Context()) })
