@@ -29,6 +29,7 @@ type serveFlags struct {
 	token   string
 	metrics string
 	admin   bool
+	relay   bool
 	wait    time.Duration
 	limits  serveLimits
 	grace   time.Duration
@@ -55,9 +56,13 @@ serve at once.
 
 A card that goes is opened again when it is back; jobs wait for it or end.
 
+Clients of a card on a network (udp:) send their data to the card, not to serve;
+with -relay they do not. Partial sums need -relay.
+
 serve prints a line when it is ready, and logs to standard error.`,
 		Example: `  tributary serve -card model:lanes=4
   tributary serve -card left=usb:1209:7b7b#A1 -card right=usb:1209:7b7b#A2
+  tributary serve -card udp:192.0.2.7
   tributary serve -card usb: -listen tcp::7420 -tls-cert cert.pem -tls-key key.pem -token-file token`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,6 +78,7 @@ serve prints a line when it is ready, and logs to standard error.`,
 	flags.StringVar(&f.token, "token-file", "", "let only clients in that have the token in `FILE`, of mode 0600")
 	flags.StringVar(&f.metrics, "metrics", "", "serve /metrics, /healthz and /readyz over HTTP at `HOST:PORT`")
 	flags.BoolVar(&f.admin, "admin", false, "let clients reset cards")
+	flags.BoolVar(&f.relay, "relay", false, "forward the frames of all clients, also those of cards on a network")
 	flags.DurationVar(&f.wait, "wait", time.Minute, "wait this `TIME` for the members of a job whose creator sets none")
 	f.limits.add(flags)
 	flags.DurationVar(&f.grace, "grace", 30*time.Second, "let running jobs finish for this `TIME` at the end")

@@ -59,7 +59,7 @@ func (l *serveLimits) limits() daemon.Limits {
 
 // options returns the daemon's options for the flags.
 func (f *serveFlags) options(errs io.Writer) (daemon.Options, error) {
-	o := daemon.Options{Admin: f.admin, Wait: f.wait, Limits: f.limits.limits(), Log: slog.New(slog.NewTextHandler(errs, nil))}
+	o := daemon.Options{Admin: f.admin, Relay: f.relay, Wait: f.wait, Limits: f.limits.limits(), Log: slog.New(slog.NewTextHandler(errs, nil))}
 	if f.json {
 		o.Log = slog.New(slog.NewJSONHandler(errs, nil))
 	}
