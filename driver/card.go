@@ -198,7 +198,9 @@ func hungUp(err error) bool {
 // own makes this host the card's owner.
 func (c *Card) own(ctx context.Context, l *link) error {
 	holder, err := c.writeOn(ctx, l, wire.RegOwner, c.token)
-	if err != nil {
+	var refused *RefusedError
+	busy := errors.As(err, &refused) && refused.Code == wire.CodeBusy // as a card on a network answers
+	if err != nil && !busy {
 		return err
 	}
 	if holder != c.token {

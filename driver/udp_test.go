@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"tributary/driver/model"
@@ -14,6 +15,12 @@ var smallUDP = model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wir
 
 // serveUDP puts a model card on the loopback network, and returns its name.
 func serveUDP(t testing.TB, cfg model.Config) string {
+	name, _ := startUDP(t, cfg)
+	return name
+}
+
+// startUDP is serveUDP, for tests that stop the card.
+func startUDP(t testing.TB, cfg model.Config) (name string, stop func()) {
 	t.Helper()
 	socket, err := udp.Listen("127.0.0.1:0")
 	if err != nil {
@@ -26,13 +33,14 @@ func serveUDP(t testing.TB, cfg model.Config) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- socket.Serve(ctx, card) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return socket.Name()
+	t.Cleanup(stop)
+	return socket.Name(), stop
 }
 
 // onNetwork returns a card of the same sizes on a network.
