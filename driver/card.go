@@ -200,10 +200,8 @@ func hungUp(err error) bool {
 func (c *Card) own(ctx context.Context, l *link) error {
 	holder, err := c.writeOn(ctx, l, wire.RegOwner, c.token)
 	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code == wire.CodeBusy { // a card on a network refuses all writes of strangers
-		err = nil
-	}
-	if err != nil {
+	busy := errors.As(err, &refused) && refused.Code == wire.CodeBusy // as a card on a network answers
+	if err != nil && !busy {
 		return err
 	}
 	if holder != c.token {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -16,7 +15,7 @@ import (
 
 // TestConfigureBesideCounters gives the race detector something to check.
 func TestConfigureBesideCounters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -41,7 +40,7 @@ func TestConfigureBesideCounters(t *testing.T) {
 // sum, or learn at once that its job was replaced. None may wait for a job that the card does
 // not have.
 func TestConfigureSideBySide(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		var wg sync.WaitGroup
 		for g := range 4 {
@@ -77,7 +76,7 @@ func TestConfigureSideBySide(t *testing.T) {
 
 // TestResetBesideConfigure checks that a reset does not come between the steps of a set-up.
 func TestResetBesideConfigure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		var wg sync.WaitGroup
 		wg.Go(func() {

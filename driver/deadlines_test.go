@@ -697,7 +697,7 @@ func TestLagsWithin(t *testing.T) {
 // TestPartialInTime checks a deadline that is given as a time.
 func TestPartialInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))
+		card := open(t, reach(t, model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 2, Shell: small.Shell, Link: 32}, 64<<10))
 		job := configure(t, card, driver.JobConfig{Deadline: 80 * time.Millisecond, Partial: true})
 		began := time.Now()
 		if err := job.Member(0).AllReduce(testContext(t), make([]float32, 16)); err != nil {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 
 	"tributary/driver"
 	"tributary/driver/element"
@@ -73,7 +72,7 @@ func appendWhole(b []byte, f wire.FormatInfo, n int) []byte {
 func TestEveryFormat(t *testing.T) {
 	for _, p := range pairs() {
 		t.Run(p.in.Name+" into "+p.out.Name, bubble(func(t *testing.T) {
-			card := open(t, serve(t, smallOf(p), 64<<10))
+			card := open(t, reach(t, smallOf(p), 64<<10))
 			if i := card.Info(); i.Format != p.in.Format || i.Result != p.out.Format || i.Saturate {
 				t.Fatalf("%+v", i)
 			}
@@ -127,7 +126,7 @@ func TestTypedArrays(t *testing.T) {
 	t.Run("int32 that saturates", bubble(func(t *testing.T) {
 		cfg := smallOf(pair{info(wire.Int32), info(wire.Int32)})
 		cfg.Saturate = true
-		card := open(t, serve(t, cfg, 64<<10))
+		card := open(t, reach(t, cfg, 64<<10))
 		if !card.Info().Saturate {
 			t.Error("the card is not said to saturate")
 		}
@@ -143,7 +142,7 @@ func TestTypedArrays(t *testing.T) {
 			"inputs: the card's format for it is int32, which takes []int32, not []float32")
 	}))
 	t.Run("bf16 into fp32", bubble(func(t *testing.T) {
-		card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
+		card := open(t, reach(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
 		job := configure(t, card, driver.JobConfig{Workers: 2})
 		sum := make([]float32, 2)
 		if err := driver.Reduce(testContext(t), job, sum, [][]half{{0x3f80, 0x4000}, {0x3b80, 0x4040}}); err != nil {
@@ -179,8 +178,8 @@ func info(f wire.Format) wire.FormatInfo {
 }
 
 func TestByteArrayErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		card := open(t, serve(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
+	inBubble(t, func(t *testing.T) {
+		card := open(t, reach(t, smallOf(pair{info(wire.BF16), info(wire.FP32)}), 64<<10))
 		job := configure(t, card, driver.JobConfig{Workers: 1})
 		b := make([]byte, 100)
 		for _, c := range []struct {
@@ -285,7 +284,7 @@ func TestModelByName(t *testing.T) {
 // TestExceptions checks the card's counts and positions. The job's chunk numbers pass 2^32, and
 // it has reduced before.
 func TestExceptions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t) // chunks of 16
 		job := configure(t, card, driver.JobConfig{Workers: 3, FirstVID: math.MaxUint32 - 2})
 		plain := make([]float32, 40) // three chunks

@@ -66,10 +66,33 @@ func connect(t testing.TB, card *model.Card, capacity int) transport.Conn {
 	return host
 }
 
-// open opens a card behind conn and closes it at the end of the test.
-func open(t testing.TB, conn transport.Conn, opts ...driver.Option) *driver.Card {
+// reach is serve, for tests that do not look at the link. In the subtests of TestOverUDP and of
+// TestOnPackets the card is on a network.
+func reach(t testing.TB, cfg model.Config, capacity int) transport.Link {
 	t.Helper()
-	card, err := driver.OpenConn(testContext(t), "test", conn, opts...)
+	switch suite, _, _ := strings.Cut(t.Name(), "/"); suite {
+	case "TestOverUDP":
+		conn, err := transport.OpenLink(testContext(t), serveUDP(t, onNetwork(cfg)), transport.Needs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	case "TestOnPackets":
+		return serveInMemory(t, onNetwork(cfg))
+	}
+	return serve(t, cfg, capacity)
+}
+
+// open opens a card behind a link and closes it at the end of the test.
+func open(t testing.TB, link transport.Link, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	var card *driver.Card
+	var err error
+	if packets, ok := link.(transport.PacketConn); ok {
+		card, err = driver.OpenPackets(testContext(t), "test", packets, opts...)
+	} else {
+		card, err = driver.OpenConn(testContext(t), "test", link.(transport.Conn), opts...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +102,7 @@ func open(t testing.TB, conn transport.Conn, opts ...driver.Option) *driver.Card
 
 func openSmall(t testing.TB, opts ...driver.Option) *driver.Card {
 	t.Helper()
-	return open(t, serve(t, small, 64<<10), opts...)
+	return open(t, reach(t, small, 64<<10), opts...)
 }
 
 func configure(t testing.TB, card *driver.Card, cfg driver.JobConfig) *driver.Job {
@@ -180,6 +203,16 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		synctest.Test(t, f)
+		inBubble(t, f)
 	}
+}
+
+// inBubble runs f in such a bubble, except in the subtests of TestOverUDP: a goroutine that waits for
+// a socket keeps the time of a bubble from passing.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	if strings.HasPrefix(t.Name(), "TestOverUDP/") {
+		f(t)
+		return
+	}
+	synctest.Test(t, f)
 }

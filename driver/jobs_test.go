@@ -44,7 +44,7 @@ func paced(conn transport.Conn) transport.Conn {
 
 func openHolding(t testing.TB, jobs int, opts ...driver.Option) *driver.Card {
 	t.Helper()
-	return open(t, serve(t, holding(jobs), 64<<10), opts...)
+	return open(t, reach(t, holding(jobs), 64<<10), opts...)
 }
 
 // randomJob returns a job that fits on a card of that many jobs, whatever the others are.
@@ -135,7 +135,7 @@ func TestJobsSideBySide(t *testing.T) {
 // TestJobsHaveNumbersAndSlots checks the report of Jobs, that Configure takes the lowest free
 // number, and the defaults.
 func TestJobsHaveNumbersAndSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openHolding(t, 4)
 		var jobs []*driver.Job
 		for range 4 {
@@ -176,7 +176,7 @@ func TestJobsHaveNumbersAndSlots(t *testing.T) {
 
 // TestNoFreeSlots checks that the error for a full card names the jobs and the remedy.
 func TestNoFreeSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openHolding(t, 2)
 		a := configure(t, card, driver.JobConfig{Workers: 2, Window: 1})
 		refused := func(cfg driver.JobConfig, text string) *driver.FullError {
@@ -215,7 +215,7 @@ func TestNoFreeSlots(t *testing.T) {
 
 // TestACardOfOneJobReplacesIt checks that Configure ends the job with the only number.
 func TestACardOfOneJobReplacesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openHolding(t, 1)
 		first := configure(t, card, driver.JobConfig{})
 		second := configure(t, card, driver.JobConfig{})
@@ -246,7 +246,7 @@ func TestErrorsNameTheJob(t *testing.T) {
 // context, an abort, a missing rank or a deadline. Their numbers and slots must be free again
 // each time.
 func TestEndOfOneJobDoesNotAffectOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
 		steady := configure(t, card, driver.JobConfig{})
 		stop := make(chan struct{})
@@ -436,7 +436,7 @@ func TestJobsTakeTurns(t *testing.T) {
 // reads. Each set-up must succeed or report that there is no room. In the end the card must
 // have no job.
 func TestConfigureStorm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)))
 		var wg sync.WaitGroup
 		for g := range 6 {
@@ -577,7 +577,7 @@ func TestConfigureGivenUp(t *testing.T) {
 
 // TestExceptionsOfEachJob checks that each job has its own counts until its number is reused.
 func TestExceptionsOfEachJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openHolding(t, 2)
 		plain, special := configure(t, card, driver.JobConfig{Workers: 1}), configure(t, card, driver.JobConfig{Workers: 1})
 		for _, c := range []struct {

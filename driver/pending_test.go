@@ -77,7 +77,7 @@ func steps(seed uint64, workers int) (in [][][]float32, want [][]float32) {
 
 // TestPending queues 25 arrays of each member, in place, and waits for them in another order.
 func TestPending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		job := configure(t, openSmall(t), driver.JobConfig{})
 		rng := rand.New(rand.NewPCG(1, 1))
 		for round := range uint64(4) {
@@ -215,7 +215,7 @@ func TestPendingAcrossOutages(t *testing.T) {
 // TestPendingFails checks the errors of queued calls: a wait that ends leaves its call alone, a call
 // whose context ends takes the job with it, and calls of one rank exclude those of all.
 func TestPendingFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		job := configure(t, openSmall(t), driver.JobConfig{Workers: 2})
 		in := arrays(1, 2, 100)
 		want := treeSum(in, firstPorts(2), 4)
@@ -366,7 +366,7 @@ func TestDetach(t *testing.T) {
 // there.
 func TestDetachInTheMiddle(t *testing.T) {
 	const elements = 200_000
-	job := configure(t, open(t, serve(t, small, 1000)), driver.JobConfig{Workers: 2})
+	job := configure(t, open(t, reach(t, small, 1000)), driver.JobConfig{Workers: 2})
 	for seed := range uint64(5) {
 		in := arrays(seed, 2, elements)
 		want := treeSum(in, firstPorts(2), 4)

@@ -18,7 +18,7 @@ import (
 
 // TestReduce covers the boundaries of lane, chunk and window, with all ports and with some.
 func TestReduce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		for _, cfg := range []driver.JobConfig{
 			{},
@@ -63,7 +63,7 @@ func TestReduce(t *testing.T) {
 // TestReduceSpecialValues covers infinities, NaNs and signed zeros, also with only one worker,
 // where no adder is involved.
 func TestReduceSpecialValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		patterns := []uint32{0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7f800001, 0x7fc00000, 0xffc12345, 0x3f800000}
 		var a, b []float32
 		for _, x := range patterns {
@@ -85,7 +85,7 @@ func TestReduceSpecialValues(t *testing.T) {
 
 // TestVIDWraps has chunk numbers pass 2^32 in the middle of an array.
 func TestVIDWraps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{FirstVID: math.MaxUint32 - 5})
 		for round := range uint64(3) {
@@ -117,7 +117,7 @@ func allReduce(ctx context.Context, job *driver.Job, buffers [][]float32) []erro
 // TestAllReduce has the members call at the same time, each at its own pace. There are several
 // reductions, between calls of Reduce.
 func TestAllReduce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		const rounds = 20
@@ -186,7 +186,7 @@ func TestProgress(t *testing.T) {
 func TestTinyPipes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, capacity := range []int{1, 7, 100, 1000} {
-			card := open(t, serve(t, small, capacity))
+			card := open(t, reach(t, small, capacity))
 			job := configure(t, card, driver.JobConfig{})
 			n := min(40*capacity, 4000)
 			in := arrays(uint64(capacity), 4, n)
@@ -311,7 +311,7 @@ func TestSlowCard(t *testing.T) {
 
 // TestZeroAllocations checks that a reduction of many chunks allocates no more than one of few.
 func TestZeroAllocations(t *testing.T) {
-	card := open(t, serve(t, model.Config{Lanes: 4, Ports: 2, Chunk: 64, Window: 8, Shell: small.Shell, Link: 32}, 64<<10))
+	card := open(t, reach(t, model.Config{Lanes: 4, Ports: 2, Chunk: 64, Window: 8, Shell: small.Shell, Link: 32}, 64<<10))
 	job := configure(t, card, driver.JobConfig{})
 	ctx := testContext(t)
 	reduce := func(n int) float64 {
@@ -331,7 +331,7 @@ func TestZeroAllocations(t *testing.T) {
 }
 
 func TestInputErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		card := openSmall(t)
 		for _, c := range []struct {
 			cfg  driver.JobConfig

@@ -173,7 +173,7 @@ func TestRelay(t *testing.T) {
 	t.Run("beside another job", bubble(func(t *testing.T) {
 		two := small
 		two.Jobs = 2
-		card := open(t, serve(t, two, 64<<10))
+		card := open(t, reach(t, two, 64<<10))
 		var other sync.WaitGroup
 		other.Go(func() { reuse(t, card) })
 		relayed(t, card, driver.JobConfig{Workers: 3}, arrays(1, 3, 500))

@@ -2,9 +2,9 @@ package driver_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
-	"tributary/driver"
 	"tributary/driver/model"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
@@ -15,6 +15,12 @@ var smallUDP = model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wir
 
 // serveUDP puts a model card on the loopback network, and returns its name.
 func serveUDP(t testing.TB, cfg model.Config) string {
+	name, _ := startUDP(t, cfg)
+	return name
+}
+
+// startUDP is serveUDP, for tests that stop the card.
+func startUDP(t testing.TB, cfg model.Config) (name string, stop func()) {
 	t.Helper()
 	socket, err := udp.Listen("127.0.0.1:0")
 	if err != nil {
@@ -27,26 +33,52 @@ func serveUDP(t testing.TB, cfg model.Config) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- socket.Serve(ctx, card) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return socket.Name()
+	t.Cleanup(stop)
+	return socket.Name(), stop
 }
 
-func TestUDPReduces(t *testing.T) {
-	card := openName(t, serveUDP(t, smallUDP))
-	job := configure(t, card, driver.JobConfig{})
-	in := arrays(3, 4, 5000)
-	dst := make([]float32, 5000)
-	if err := job.Reduce(testContext(t), dst, in); err != nil {
-		t.Fatal(err)
-	}
-	sameBits(t, "sum", dst, treeSum(in, firstPorts(4), 4))
-	t.Logf("%+v", job.Stats())
-	if err := job.Close(testContext(t)); err != nil {
-		t.Fatal(err)
+// onNetwork returns a card of the same sizes on a network.
+func onNetwork(cfg model.Config) model.Config {
+	cfg.Shell, cfg.Link = wire.ShellUDP, 64
+	return cfg
+}
+
+// TestOverUDP runs the tests of a card on one that is reached over the loopback network. These cannot
+// run there:
+//
+//   - those that damage, delay or record a byte stream, imitate a card or look at its frames, such as
+//     TestCancel, TestJobsSideBySide and TestStallsAtRandom. TestFaultyNetwork damages datagrams;
+//   - those whose time must pass in a bubble, because they sleep or compare times, such as those of
+//     deadlines. TestOnPackets runs them on packets in memory.
+func TestOverUDP(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"Reduce":                         TestReduce,
+		"ReduceSpecialValues":            TestReduceSpecialValues,
+		"VIDWraps":                       TestVIDWraps,
+		"AllReduce":                      TestAllReduce,
+		"InputErrors":                    TestInputErrors,
+		"EveryFormat":                    TestEveryFormat,
+		"TypedArrays":                    TestTypedArrays,
+		"ByteArrayErrors":                TestByteArrayErrors,
+		"Exceptions":                     TestExceptions,
+		"ExceptionsOfEachJob":            TestExceptionsOfEachJob,
+		"ConfigureBesideCounters":        TestConfigureBesideCounters,
+		"ConfigureSideBySide":            TestConfigureSideBySide,
+		"ResetBesideConfigure":           TestResetBesideConfigure,
+		"JobsHaveNumbersAndSlots":        TestJobsHaveNumbersAndSlots,
+		"NoFreeSlots":                    TestNoFreeSlots,
+		"ACardOfOneJobReplacesIt":        TestACardOfOneJobReplacesIt,
+		"EndOfOneJobDoesNotAffectOthers": TestEndOfOneJobDoesNotAffectOthers,
+		"Pending":                        TestPending,
+		"PendingFails":                   TestPendingFails,
+		"DetachInTheMiddle":              TestDetachInTheMiddle,
+	} {
+		t.Run(name, test)
 	}
 }

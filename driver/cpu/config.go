@@ -8,12 +8,12 @@ import (
 	"tributary/driver/wire"
 )
 
-// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set; for the other
-// fields, the zero value has the meaning in their comments.
+// Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set, except for Chunk with
+// ShellUDP; for the other fields, the zero value has the meaning in their comments.
 type Config struct {
 	Lanes  int // elements in a beat, a power of two, 1..64
 	Ports  int // 1..64
-	Chunk  int // most elements in a chunk, a multiple of Lanes
+	Chunk  int // most elements in a chunk, a multiple of Lanes; with ShellUDP 0 means what fits Ethernet's MTU
 	Window int // most chunks in a job's window, a power of two, 1..1024
 	Jobs   int // most jobs at once, a power of two, 1..16; 0 means 1
 
@@ -22,7 +22,7 @@ type Config struct {
 	Sum      wire.Sum    // 0 means tree
 	Saturate bool        // clamp sums beyond int32
 
-	Shell    wire.Shell // ShellNone or ShellStream
+	Shell    wire.Shell // ShellNone, ShellStream or ShellUDP
 	Link     int        // bits that the link moves in a cycle; 0 with ShellNone
 	Latency  int        // cycles, for the register LATENCY
 	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
@@ -42,7 +42,28 @@ func (c Config) withDefaults() Config {
 	if c.Sum == 0 {
 		c.Sum = wire.SumTree
 	}
+	if c.Shell == wire.ShellUDP && c.Ethernet == 0 {
+		c.Ethernet = 1
+	}
+	if c.Shell == wire.ShellUDP && c.Chunk == 0 && c.Lanes > 0 {
+		c.Chunk = mtuChunk(c)
+	}
 	return c
+}
+
+// mtu is the size of the largest IP packet on Ethernet in bytes, and overhead that of the headers of
+// IPv4 and UDP.
+const mtu, overhead = 1500, 20 + 8
+
+// mtuChunk returns the most elements, a multiple of the lanes, whose result is no larger than mtu.
+func mtuChunk(c Config) int {
+	_, element := c.sizes()
+	if element == 0 {
+		return 0 // there is no such format
+	}
+	result, _ := wire.KindResult.Info()
+	beat := c.Lanes * element
+	return (mtu - overhead - result.DatagramBytes(0)) / beat * c.Lanes
 }
 
 // saturates is the bit of the register SUM for Saturate.
@@ -99,13 +120,24 @@ func (c Config) Validate() error {
 	if _, ok := c.Sum.Info(); !ok {
 		wrong = append(wrong, fmt.Errorf("sum: there is no sum %d", c.Sum))
 	}
-	if c.Shell != wire.ShellNone && c.Shell != wire.ShellStream {
+	if c.Shell > wire.ShellUDP {
 		wrong = append(wrong, fmt.Errorf("shell: there is no shell %d", c.Shell))
+	}
+	if least, most := c.ethernetPorts(); c.Ethernet < least || c.Ethernet > most {
+		wrong = append(wrong, fmt.Errorf("ethernet: %d ports are not from %d to %d", c.Ethernet, least, most))
 	}
 	if wrong == nil {
 		return wire.CheckIdent(c.ident) // the rules between registers
 	}
 	return errors.Join(wrong...)
+}
+
+// ethernetPorts returns the least and the largest number of Ethernet ports with the shell.
+func (c Config) ethernetPorts() (least, most int) {
+	if c.Shell != wire.ShellUDP {
+		return 0, 0
+	}
+	return 1, 1 << 8 // a port's number has 8 bits in the registers
 }
 
 // sizes returns the bytes of an element of the contributions and of the results.

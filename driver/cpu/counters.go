@@ -34,6 +34,15 @@ const (
 	countLinkDown
 )
 
+// The counters that exist with shell udp alone, in the order of wire.NetworkCounters.
+var (
+	countShort       = counter(len(wire.Counters))
+	countDatagramCRC = countShort + 1
+	countStranger    = countShort + 2
+	countLease       = countShort + 3
+	countDropped     = countShort + 4
+)
+
 // refusals is the counter of each refusal.
 var refusals = func() (t [256]counter) {
 	for i, c := range wire.Counters {
@@ -42,10 +51,17 @@ var refusals = func() (t [256]counter) {
 	return t
 }()
 
-// counters are the values of wire.Counters. They have 32 bits and wrap around.
+// counters are the values of wire.Counters, and with shell udp of wire.NetworkCounters behind them.
+// They have 32 bits and wrap around.
 type counters []uint32
 
-func newCounters() counters { return make(counters, len(wire.Counters)) }
+func newCounters(shell wire.Shell) counters {
+	n := len(wire.Counters)
+	if shell == wire.ShellUDP {
+		n += len(wire.NetworkCounters)
+	}
+	return make(counters, n)
+}
 
 // refusal counts a refusal.
 func (c counters) refusal(code wire.Code) { c[refusals[code]]++ }

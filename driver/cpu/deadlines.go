@@ -22,9 +22,10 @@ func (e *engine) wait(s *slot) {
 	e.due = min(e.due, s.since+cycles)
 }
 
-// advance moves the clock, and acts on every slot that is overdue then.
+// advance moves the clock, ends an expired lease, and acts on every slot that is overdue then.
 func (e *engine) advance(cycles uint64) {
 	e.now += cycles
+	e.expire()
 	if e.now >= e.due {
 		e.look()
 	}

@@ -3,7 +3,8 @@
 //
 // One engine keeps the slots, jobs, deadlines and registers. It holds no lock, reads no clock and
 // copies no contribution. Card puts a lock around it and takes packets; Link and Card.Serve put the
-// byte stream of the shell "stream" around a Card.
+// byte stream of the shell "stream" around a Card. Endpoint puts the datagrams of the shell "udp"
+// around one (driver/wire/NETWORK.md); package driver/virtual/udp has its socket.
 //
 // Members in the process of the card hand over whole arrays instead (Exchange). Where all members
 // of a job have done so, goroutines sum the arrays without slots, and the slots are then set as if
@@ -21,6 +22,7 @@
 //     for every register access. Advance moves it further.
 //   - When the clock has moved, the card acts once on each overdue slot, job by job, in the order of
 //     a job's slots, before it processes the cause of the move.
+//   - With shell udp, a lease that has expired by then ends first.
 //   - Every sum takes one pass: the counters undecided and stalled stay 0.
 //   - Answers leave before notices, and neither replaces the other. A result owed to a rank before
 //     its eviction stays owed. A collecting slot that holds the contributions of all remaining

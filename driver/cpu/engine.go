@@ -23,6 +23,7 @@ type engine struct {
 	due uint64 // no slot is overdue before this clock
 
 	owner, token uint64
+	network      *network  // with ShellUDP; otherwise nil
 	staged       setup     // without its first VID
 	lastCode     wire.Code // of the last register write
 
@@ -49,7 +50,7 @@ func newEngine(cfg Config) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{cfg: cfg, arithmetic: sums, counters: newCounters(), due: never, jobs: make([]job, cfg.Jobs), slots: make([]slot, 2*cfg.Window)}
+	e := &engine{cfg: cfg, arithmetic: sums, counters: newCounters(cfg.Shell), network: newNetwork(cfg), due: never, jobs: make([]job, cfg.Jobs), slots: make([]slot, 2*cfg.Window)}
 	e.elementBytes, e.resultBytes = cfg.sizes()
 	e.find = func(_ int, x arithmetic.Exceptions) { e.found = x }
 	for i := range e.slots {

@@ -190,7 +190,7 @@ func (e *engine) commit(value uint64) wire.Code {
 	}
 	j := &e.jobs[number]
 	switch {
-	case j.running && j.epoch == epoch && j.setup == s:
+	case j.running && j.epoch == epoch && j.setup == s && e.network.unchanged(j):
 		return wire.CodeDone
 	case j.running && j.epoch == epoch:
 		return wire.CodeEpochInUse
@@ -206,6 +206,7 @@ func (e *engine) commit(value uint64) wire.Code {
 	}
 	e.endJob(j)
 	j.begin(epoch, s, slots)
+	e.network.begin(j)
 	return wire.CodeDone
 }
 
@@ -214,6 +215,8 @@ func (e *engine) checkSetup(s *setup) wire.Code {
 	switch {
 	case s.ports == 0 || s.ports>>(e.cfg.Ports-1)>>1 != 0:
 		return wire.CodeBadPorts
+	case e.network.checkMembers(s.ports) != wire.CodeDone:
+		return wire.CodeBadMember
 	case s.chunk == 0 || s.chunk > uint64(e.cfg.Chunk) || s.chunk%uint64(e.cfg.Lanes) != 0:
 		return wire.CodeBadChunk
 	case s.window > uint64(e.cfg.Window) || bits.OnesCount64(s.window) != 1:

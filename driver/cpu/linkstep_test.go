@@ -168,7 +168,7 @@ func TestLinkLockStep(t *testing.T) {
 	for seed := range *seeds / 3 {
 		converse(t, random(seed, 6000), h)
 	}
-	h.hasAll(t, "status bad_version", "status bad_kind")
+	h.hasAll(t, wire.ShellStream, "status bad_version", "status bad_kind")
 }
 
 // FuzzLink plays scripts through the byte streams.

@@ -14,7 +14,7 @@ import (
 	"tributary/driver/wire"
 )
 
-var seeds = flag.Uint64("seeds", 300, "play so many scripts in lock step, and a third as many through byte streams")
+var seeds = flag.Uint64("seeds", 300, "play so many scripts in lock step, a third as many through byte streams, and half as many through datagrams")
 
 // heard counts what occurred in lock step: codes, kinds and counters by name.
 type heard map[string]int
@@ -38,13 +38,16 @@ type steps struct {
 	out     Packet
 	want    model.Packet
 	trace   []string // the last steps
+
+	// bus accesses a register of both instead of their register buses; nil: there is no other way.
+	bus func(write bool, addr uint32, value uint64) (wire.Code, uint64)
 }
 
 // twin returns the model's configuration.
 func twin(c Config) model.Config {
 	return model.Config{
 		Lanes: c.Lanes, Ports: c.Ports, Chunk: c.Chunk, Window: c.Window, Jobs: c.Jobs, Format: c.Format, Result: c.Result,
-		Sum: c.Sum, Saturate: c.Saturate, Shell: c.Shell, Link: c.Link, Latency: c.Latency,
+		Sum: c.Sum, Saturate: c.Saturate, Shell: c.Shell, Link: c.Link, Latency: c.Latency, Ethernet: c.Ethernet,
 	}
 }
 
@@ -113,6 +116,11 @@ func (x *steps) handle(port int, p *Packet) {
 // register accesses a register of both.
 func (x *steps) register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	x.t.Helper()
+	if x.bus != nil {
+		code, got := x.bus(write, addr, value)
+		x.heard["reply "+code.String()]++
+		return code, got
+	}
 	code, got := x.card.Register(write, addr, value)
 	wantCode, want := x.model.Register(write, addr, value)
 	if code != wantCode || got != want {
@@ -251,32 +259,50 @@ func TestLockStep(t *testing.T) {
 	for seed := range *seeds {
 		play(t, random(seed, 6000), h)
 	}
-	h.hasAll(t, "reply", "counter frames", "counter hunted", "counter header_crc")
+	h.hasAll(t, wire.ShellNone, "reply", "counter frames", "counter hunted", "counter header_crc")
 }
 
-// hasAll fails the test unless every kind that a card sends, every code and every counter have
-// occurred, except some.
-func (h heard) hasAll(t *testing.T, except ...string) {
+// hasAll fails the test unless every kind that a card with the shell sends, every code and every
+// counter have occurred, except some.
+func (h heard) hasAll(t *testing.T, shell wire.Shell, except ...string) {
 	t.Helper()
 	t.Log(h)
 	except = append(except, "counter undecided", "counter stalled", "status bad_rank", "status payload_crc")
-	for _, name := range everything() {
+	if shell != wire.ShellUDP {
+		except = append(except, "reply bad_member")
+	}
+	for _, name := range everything(shell) {
 		if h[name] < 10 && !slices.Contains(except, name) {
 			t.Errorf("it hardly ever happens: %s", name)
 		}
 	}
 }
 
-// everything returns the names of what may occur in lock step.
-func everything() []string {
+// counterNames returns the names of the counters of a card with the shell.
+func counterNames(shell wire.Shell) (names []string) {
+	for _, c := range wire.Counters {
+		names = append(names, c.Name)
+	}
+	if shell == wire.ShellUDP {
+		for _, c := range wire.NetworkCounters {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// everything returns the names of what may occur in lock step with the shell.
+func everything(shell wire.Shell) []string {
 	names := []string{"status wait", "status send", "status done", "status overdue"}
 	for _, k := range wire.Kinds {
 		if k.FromCard {
 			names = append(names, k.Name)
 		}
 	}
+	for _, name := range counterNames(shell) {
+		names = append(names, "counter "+name)
+	}
 	for _, c := range wire.Counters {
-		names = append(names, "counter "+c.Name)
 		if c.Refuse != 0 {
 			names = append(names, "status "+c.Name)
 		}

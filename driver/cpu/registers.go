@@ -8,15 +8,18 @@ var accesses = func() map[uint32]wire.Access {
 	for _, r := range wire.Registers {
 		m[r.Addr] = r.Access
 	}
-	for i := range wire.Counters {
-		m[wire.CounterAddr(i)] = wire.ReadOnly
-	}
 	return m
 }()
 
 // register performs one access, which takes a cycle. It returns the reply's code and value.
 func (e *engine) register(write bool, addr uint32, value uint64) (wire.Code, uint64) {
+	return e.registerFrom(wire.Address{}, write, addr, value)
+}
+
+// registerFrom is register for a host with an address, which a card on a network looks at.
+func (e *engine) registerFrom(from wire.Address, write bool, addr uint32, value uint64) (wire.Code, uint64) {
 	e.advance(1)
+	e.network.access(from, e.now)
 	code, after := e.perform(write, addr, value)
 	if write {
 		e.lastCode = code
@@ -32,6 +35,8 @@ func (e *engine) perform(write bool, addr uint32, value uint64) (wire.Code, uint
 		return wire.CodeBadAddress, 0
 	case write && may == wire.ReadOnly:
 		return wire.CodeReadOnly, 0
+	case write && !e.network.allows(addr, e.owner):
+		return wire.CodeBusy, 0
 	case write:
 		if code := e.write(addr, value); code != wire.CodeDone {
 			return code, 0
@@ -48,6 +53,12 @@ func (e *engine) access(addr uint32) (wire.Access, bool) {
 	if job, rank, _, ok := wire.SplitLagAddr(addr); ok {
 		return wire.ReadOnly, job < e.cfg.Jobs && rank < e.cfg.Ports
 	}
+	if may, ok := e.network.may(addr); ok {
+		return may, true
+	}
+	if addr >= wire.CounterBase && addr < wire.CounterAddr(len(e.counters)) {
+		return wire.ReadOnly, addr%8 == 0
+	}
 	addr, job := wire.SplitJobAddr(addr)
 	may, ok := accesses[addr]
 	return may, ok && job < e.cfg.Jobs
@@ -57,8 +68,9 @@ func (e *engine) access(addr uint32) (wire.Access, bool) {
 func (e *engine) write(addr uint32, value uint64) wire.Code {
 	switch addr {
 	case wire.RegOwner:
-		if e.owner == 0 {
+		if e.owner == 0 && value != 0 {
 			e.owner = value
+			e.network.owned(e.now)
 		}
 	case wire.RegRelease:
 		return e.release(value)
@@ -78,6 +90,8 @@ func (e *engine) write(addr uint32, value uint64) wire.Code {
 		return e.commit(value)
 	case wire.RegJobAbort:
 		return e.abort(value)
+	default:
+		return e.network.write(addr, value, e.now)
 	}
 	return wire.CodeDone
 }
@@ -103,6 +117,7 @@ func (e *engine) reset(token uint64) wire.Code {
 	e.endAll()
 	clear(e.counters)
 	e.owner, e.token, e.staged = 0, 0, setup{}
+	e.network.reset()
 	return wire.CodeDone
 }
 
@@ -110,6 +125,9 @@ func (e *engine) reset(token uint64) wire.Code {
 func (e *engine) read(addr uint32) uint64 {
 	if job, rank, bucket, ok := wire.SplitLagAddr(addr); ok {
 		return uint64(e.jobs[job].lags[rank][bucket])
+	}
+	if _, ok := e.network.may(addr); ok {
+		return e.network.read(addr)
 	}
 	if addr >= wire.JobBase {
 		of0, job := wire.SplitJobAddr(addr)

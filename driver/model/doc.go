@@ -1,9 +1,10 @@
 // Package model computes the replies of a Tributary card, bit for bit. It is
-// written from the specification (driver/wire/SPEC.md) and the tables beside
-// it, never from the gateware, the generator or the driver, so that it cannot
-// inherit their mistakes; it imports nothing of ours but driver/wire.
+// written from the specification (driver/wire/SPEC.md, NETWORK.md) and the
+// tables beside it, never from the gateware, the generator or the driver, so
+// that it cannot inherit their mistakes; it imports nothing of ours but
+// driver/wire.
 //
-// It has three parts:
+// It has four parts:
 //
 //   - Arithmetic sums elements.
 //   - Card is the core at packet level: Handle commits one packet of a port,
@@ -12,6 +13,8 @@
 //     Serve runs it in real time.
 //   - Link is the byte stream of the shell "stream" around a Card, and
 //     Card.Serve runs one over a connection: that is the "model:" card.
+//   - Endpoint is the shell "udp" around a Card: datagrams with their addresses.
+//     Package driver/virtual/udp puts one behind a socket.
 //
 // # Time
 //
@@ -19,10 +22,10 @@
 // on answered refusals. It advances by one for every beat that enters or leaves
 // at the core's ports, and for every register access; a packet without payload
 // is one beat. Advance moves it further, and Serve calls Advance in real time.
-// Whenever the clock has moved, the card checks all slots, before it processes
-// the cause of the move. It acts once on each overdue slot: at its deadline, or
-// at the first call after it. The same clock measures the lateness of
-// contributions.
+// Whenever the clock has moved, the card checks its owner's lease and then all
+// slots, before it processes the cause of the move. It acts once on each
+// overdue slot: at its deadline, or at the first call after it. The same clock
+// measures the lateness of contributions.
 //
 // After its last contribution, a slot is "reducing" until Reduce is called; Next
 // calls it. Every sum takes one pass: the counters undecided and stalled stay 0.

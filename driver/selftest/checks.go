@@ -114,9 +114,9 @@ func checkRefusals(ctx context.Context, r *rehearsal) error {
 		counter string
 		spoil   func(h *frame.Header)
 	}{
-		{"bad_job", func(h *frame.Header) { h.Job = uint8(r.jobs) }},
+		{r.foreign("bad_job"), func(h *frame.Header) { h.Job = uint8(r.jobs) }},
 		{"bad_epoch", func(h *frame.Header) { h.Epoch-- }},
-		{"bad_rank", func(h *frame.Header) { h.Rank = uint8(r.ports) }},
+		{r.foreign("bad_rank"), func(h *frame.Header) { h.Rank = uint8(r.ports) }},
 		{"bad_format", func(h *frame.Header) { h.Format = r.otherFormat() }},
 		{"late", func(h *frame.Header) { h.VID = firstVID - 1 }},
 		{"early", func(h *frame.Header) { h.VID = firstVID + 2 }},
@@ -171,9 +171,11 @@ func checkLengths(ctx context.Context, r *rehearsal) error {
 		}
 	}
 	h.Length = uint16(r.maxChunk + r.lanes)
-	start := frame.Append(nil, &h, nil)
-	start = start[:len(start)-wire.CRCBytes]
-	if err := r.rises(ctx, want, func() error { return r.sendRaw(start) }); err != nil {
+	start := r.line.whole(&h, nil)
+	if !r.packets {
+		start = start[:len(start)-wire.CRCBytes]
+	}
+	if err := r.rises(ctx, want, func() error { return r.line.sendRaw(start) }); err != nil {
 		return wrong("data of more than the card's largest chunk: %w", err)
 	}
 	return nil
@@ -208,13 +210,11 @@ func checkRepeats(ctx context.Context, r *rehearsal) error {
 // checkDamage sends frames with a flipped bit and bytes that are no frame. The card must still
 // sum the next chunk correctly.
 func checkDamage(ctx context.Context, r *rehearsal) error {
+	if r.packets {
+		return checkDamagedDatagrams(ctx, r)
+	}
 	h := r.header(wire.KindData, 0, firstVID)
 	whole := frame.Append(nil, &h, r.wholePayload(0))
-	flipped := func(at int) []byte {
-		b := append([]byte(nil), whole...)
-		b[at] ^= 0x10
-		return b
-	}
 	garbage := append([]byte{wire.Sync[0], wire.Sync[1], 0, wire.Sync[0]}, wire.Sync[:]...)
 	garbage = append(garbage, make([]byte, 64)...)
 	all := uint32(len(whole))
@@ -223,13 +223,13 @@ func checkDamage(ctx context.Context, r *rehearsal) error {
 		sent []byte
 		want map[string]uint32
 	}{
-		{"a bit flipped in the VID", flipped(wire.SyncBytes + 8), map[string]uint32{"header_crc": 1, "hunted": all}},
-		{"a bit flipped in the sync word", flipped(1), map[string]uint32{"hunted": all}},
-		{"a bit flipped in the first element", flipped(wire.SyncBytes + wire.BaseHeaderBytes + wire.CRCBytes), map[string]uint32{"payload_crc": 1}},
-		{"a bit flipped in the last byte", flipped(len(whole) - 1), map[string]uint32{"payload_crc": 1}},
+		{"a bit flipped in the VID", flippedAt(whole, wire.SyncBytes+8), map[string]uint32{"header_crc": 1, "hunted": all}},
+		{"a bit flipped in the sync word", flippedAt(whole, 1), map[string]uint32{"hunted": all}},
+		{"a bit flipped in the first element", flippedAt(whole, wire.SyncBytes+wire.BaseHeaderBytes+wire.CRCBytes), map[string]uint32{"payload_crc": 1}},
+		{"a bit flipped in the last byte", flippedAt(whole, len(whole)-1), map[string]uint32{"payload_crc": 1}},
 		{"a sync word in garbage", garbage, map[string]uint32{"header_crc": 1, "hunted": uint32(len(garbage))}},
 	} {
-		if err := r.rises(ctx, t.want, func() error { return r.sendRaw(t.sent) }); err != nil {
+		if err := r.rises(ctx, t.want, func() error { return r.line.sendRaw(t.sent) }); err != nil {
 			return wrong("%s: %w", t.what, err)
 		}
 	}

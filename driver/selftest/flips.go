@@ -10,14 +10,19 @@ import (
 	"tributary/driver/wire"
 )
 
-// flipper is a link that, once armed, flips a bit at regular distances in both directions.
-type flipper struct {
-	transport.Conn
+// spoiler flips a bit of a link, once armed, at regular distances in both directions.
+type spoiler struct {
 	armed   atomic.Bool
 	out, in flips
 }
 
-// flips is one direction of a flipper. One goroutine uses it.
+// flipper is a link of bytes with a spoiler.
+type flipper struct {
+	transport.Conn
+	*spoiler
+}
+
+// flips is one direction of a spoiler. One goroutine uses it.
 type flips struct {
 	every int // bytes from one flip to the next
 	seen  int // bytes since the last one
@@ -60,12 +65,12 @@ const (
 
 // runFlips sums over a link that flips bits.
 func runFlips(ctx context.Context, name string, o Options, report func(Outcome)) error {
-	conn, err := transport.Open(ctx, name, transport.Needs{})
+	conn, err := transport.OpenLink(ctx, name, transport.Needs{})
 	if err != nil {
 		return &driver.NoCardError{Name: name, Err: err}
 	}
-	link := &flipper{Conn: conn}
-	card, err := driver.OpenConn(ctx, name, link, o.Open...)
+	link := &spoiler{}
+	card, err := openOver(ctx, name, conn, link, o.Open)
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,7 @@ func runFlips(ctx context.Context, name string, o Options, report func(Outcome))
 	return nil
 }
 
-func checkFlips(ctx context.Context, card *driver.Card, link *flipper) error {
+func checkFlips(ctx context.Context, card *driver.Card, link *spoiler) error {
 	s := newSubject(card)
 	chunk, ports := s.smallChunk(), s.allPorts()
 	inputs := s.wholeInputs(len(ports), flipChunks*chunk)
@@ -113,9 +118,9 @@ func checkFlips(ctx context.Context, card *driver.Card, link *flipper) error {
 	}
 	own := card.LinkStats()
 	if out := link.out.count.Load(); out == 0 || after == before {
-		return wrong("%d bits were flipped on the way to the card, its counters header_crc, payload_crc and hunted rose by %d", out, after-before)
+		return wrong("%d bits were flipped on the way to the card, its counters of damage rose by %d", out, after-before)
 	}
-	if in := link.in.count.Load(); in == 0 || own.HeaderCRC+own.PayloadCRC+own.Hunted == 0 {
+	if in := link.in.count.Load(); in == 0 || own.HeaderCRC+own.PayloadCRC+own.Hunted+own.DatagramCRC == 0 {
 		return wrong("%d bits were flipped on the way from the card, the driver saw none", in)
 	}
 	return nil
@@ -127,7 +132,7 @@ func caught(ctx context.Context, card *driver.Card) (uint32, error) {
 	var sum uint32
 	for _, c := range counters {
 		switch c.Name {
-		case "header_crc", "payload_crc", "hunted":
+		case "header_crc", "payload_crc", "hunted", "datagram_crc":
 			sum += c.Value
 		}
 	}

@@ -3,6 +3,7 @@ package selftest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"tributary/driver"
@@ -41,6 +42,17 @@ var frameTests = []frameTest{
 	{"finish", "a job ends when all ranks have finished", 1, checkFinish},
 }
 
+// strangersTest is the question for cards on a network.
+var strangersTest = frameTest{"strangers", "what another address sends changes nothing", 1, checkStrangers}
+
+// testsOf returns the questions for a card on a network, or for another one.
+func testsOf(packets bool) []frameTest {
+	if packets {
+		return append(slices.Clone(frameTests), strangersTest)
+	}
+	return frameTests
+}
+
 func runFrames(ctx context.Context, name string, o Options, report func(Outcome)) error {
 	h, err := openHost(ctx, name, o)
 	if err != nil {
@@ -51,7 +63,7 @@ func runFrames(ctx context.Context, name string, o Options, report func(Outcome)
 	if err != nil {
 		return err
 	}
-	for _, t := range frameTests {
+	for _, t := range testsOf(r.packets) {
 		if r.ports < t.minPorts {
 			continue
 		}
@@ -88,6 +100,9 @@ func prepare(ctx context.Context, h *host) (*rehearsal, error) {
 	owner, _, err := h.write(ctx, wire.RegOwner, r.token)
 	if err == nil && owner != r.token {
 		err = &driver.BusyError{Name: h.name, Reason: "another host owns it"}
+	}
+	if err == nil {
+		err = r.bindMembers(ctx)
 	}
 	return r, err
 }
@@ -226,7 +241,7 @@ func (r *rehearsal) rises(ctx context.Context, want map[string]uint32, do func()
 			return err
 		}
 		waitsFor := ""
-		for _, c := range wire.Counters {
+		for _, c := range wire.CountersOf(r.shell()) {
 			rise := after[c.Name] - before[c.Name]
 			if rise > want[c.Name] && !risesFreely[c.Name] {
 				return wrong("counter %s rose by %d, must be %d", c.Name, rise, want[c.Name])

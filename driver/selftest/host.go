@@ -12,22 +12,24 @@ import (
 	"tributary/driver/wire"
 )
 
-// host exchanges frames with a card without the driver. It sends any frame, valid or not, and
+// host exchanges packets with a card without the driver. It sends any packet, valid or not, and
 // sees everything that the card sends.
 type host struct {
 	name    string
-	conn    transport.Conn
+	line    line
+	packets bool // the line is one of datagrams
 	timeout time.Duration
 	frames  chan frame.Frame // received frames; closed when the link ends
 	tag     uint16           // of the last register access
 }
 
 func openHost(ctx context.Context, name string, o Options) (*host, error) {
-	conn, err := transport.Open(ctx, name, transport.Needs{})
+	link, err := transport.OpenLink(ctx, name, transport.Needs{})
 	if err != nil {
 		return nil, err
 	}
-	h := &host{name: name, conn: conn, timeout: o.Timeout, frames: make(chan frame.Frame, 1024)}
+	line, packets := newLine(link)
+	h := &host{name: name, line: line, packets: packets, timeout: o.Timeout, frames: make(chan frame.Frame, 1024)}
 	go h.receive()
 	return h, nil
 }
@@ -35,23 +37,16 @@ func openHost(ctx context.Context, name string, o Options) (*host, error) {
 // receive passes on copies of the frames until the link ends.
 func (h *host) receive() {
 	defer close(h.frames)
-	scan := frame.NewScanner(frame.FromCard, 0)
-	for {
-		_, err := scan.Fill(h.conn)
-		var f frame.Frame
-		for scan.Next(&f) {
-			f.Payload, f.Raw = slices.Clone(f.Payload), nil
-			h.frames <- f
-		}
-		if err != nil {
-			return
-		}
-	}
+	h.line.receive(func(f *frame.Frame) {
+		copied := *f
+		copied.Payload, copied.Raw = slices.Clone(f.Payload), nil
+		h.frames <- copied
+	})
 }
 
 // close closes the link and waits until the receiver has noticed.
 func (h *host) close() {
-	h.conn.Close()
+	h.line.Close()
 	for range h.frames {
 	}
 }
@@ -80,12 +75,7 @@ func (h *host) next(ctx context.Context, wanted func(*frame.Frame) bool) (frame.
 
 // send sends a frame. payload is nil for kinds without one.
 func (h *host) send(hd frame.Header, payload []byte) error {
-	return h.sendRaw(frame.Append(nil, &hd, payload))
-}
-
-func (h *host) sendRaw(b []byte) error {
-	_, err := h.conn.Write(b)
-	return err
+	return h.line.sendRaw(h.line.whole(&hd, payload))
 }
 
 // read reads a register.
@@ -113,7 +103,7 @@ func (h *host) access(ctx context.Context, hd frame.Header) (uint64, wire.Code, 
 // counters reads all counters, by name.
 func (h *host) counters(ctx context.Context) (map[string]uint32, error) {
 	values := map[string]uint32{}
-	for i, c := range wire.Counters {
+	for i, c := range wire.CountersOf(h.shell()) {
 		v, code, err := h.read(ctx, wire.CounterAddr(i))
 		if err := check(err, code == wire.CodeDone, "reading counter %s has the reply %s", c.Name, code); err != nil {
 			return nil, err
@@ -121,4 +111,12 @@ func (h *host) counters(ctx context.Context) (map[string]uint32, error) {
 		values[c.Name] = uint32(v)
 	}
 	return values, nil
+}
+
+// shell returns the shell of a card that this host can reach.
+func (h *host) shell() wire.Shell {
+	if h.packets {
+		return wire.ShellUDP
+	}
+	return wire.ShellStream
 }

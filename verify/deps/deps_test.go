@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
 	"verify/gateware/mutate": {"hwgen/leaf"},
 	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
-	"verify/system/faults":   {"driver/frame", "driver/transport"},
+	"verify/system/faults":   {"driver/frame", "driver/transport", "driver/wire"},
 	"verify/system/soak":     {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
 	"verify/system/shared":   {"driver", "driver/daemon", "driver/daemon/protocol", "driver/frame", "driver/model", "driver/transport", "driver/transport/serve", "driver/wire", "verify/reference/oracle"},
 	// It runs verify/protocol/explore and reads its output.

@@ -1,0 +1,473 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+	"tributary/verify/system/faults"
+)
+
+// behindProxy puts a small card on the loopback network and a proxy before it.
+func behindProxy(t *testing.T, rates faults.Rates) (proxy *faults.Proxy, direct string) {
+	t.Helper()
+	direct = serveUDP(t, smallUDP)
+	proxy, err := faults.NewProxy(strings.TrimPrefix(direct, "udp:"), rates, new(faults.Counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	return proxy, direct
+}
+
+// sums reduces random arrays, by a call of all members or by calls of each, and compares every bit.
+func sums(t *testing.T, job *driver.Job, seed uint64, n int) {
+	t.Helper()
+	workers, in := job.Config().Workers, arrays(seed, job.Config().Workers, n)
+	want := treeSum(in, job.Config().Ports, small.Ports)
+	if seed%2 == 0 {
+		dst := make([]float32, n)
+		if err := job.Reduce(testContext(t), dst, in); err != nil {
+			t.Error(err)
+			return
+		}
+		sameBits(t, "sum", dst, want)
+		return
+	}
+	all := clone(in)
+	var calls sync.WaitGroup
+	for rank := range workers {
+		calls.Go(func() {
+			if err := job.Member(rank).AllReduce(testContext(t), all[rank]); err != nil {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		})
+	}
+	calls.Wait()
+	for rank := range all {
+		sameBits(t, fmt.Sprintf("sum at rank %d", rank), all[rank], want)
+	}
+}
+
+// TestFaultyNetwork: on a network that loses, repeats, reorders, delays and damages packets, every bit
+// of every sum is right, job after job.
+func TestFaultyNetwork(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			proxy, _ := behindProxy(t, faults.Rates{Drop: 0.03, Repeat: 0.03, Reorder: 0.03, Delay: 0.03, Flip: 0.02, Burst: 0.01, Scramble: 0.01, Cut: 0.01, Insert: 0.01, Seed: seed})
+			proxy.On.Store(true)
+			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
+			rng := rand.New(rand.NewPCG(seed, 1))
+			for i := range uint64(6) {
+				ports := rng.Perm(small.Ports)[:1+rng.IntN(small.Ports)]
+				slices.Sort(ports)
+				job := configure(t, card, driver.JobConfig{Ports: ports, Chunk: 4 << rng.IntN(3), Window: 1 << rng.IntN(3)})
+				sums(t, job, 2*seed+i, 1+rng.IntN(1500))
+				if rng.IntN(3) == 0 {
+					continue // the next job replaces it
+				}
+				if err := job.Close(testContext(t)); err != nil {
+					t.Error(err)
+				}
+			}
+			for kind := range faults.Kinds {
+				if k := faults.Kind(kind); k != faults.Stall && k != faults.Garbage && proxy.Happened.Of(k) == 0 {
+					t.Errorf("no packet met the fault %s", faults.Kinds[k])
+				}
+			}
+			if s := card.LinkStats(); s.DatagramCRC == 0 {
+				t.Errorf("no damaged datagram was caught: %+v", s)
+			}
+		})
+	}
+}
+
+// TestNoDuplicatesWithoutFaults: each result comes once for each rank, which is no duplicate, whoever
+// calls.
+func TestNoDuplicatesWithoutFaults(t *testing.T) {
+	card := openName(t, serveUDP(t, smallUDP))
+	job := configure(t, card, driver.JobConfig{FirstVID: 0xfffffff0})
+	for seed := range uint64(2) {
+		sums(t, job, seed, 1600)
+	}
+	for rank := range small.Ports {
+		if s := job.Member(rank).Stats(); s.Asked == 0 && s.Duplicates != 0 || s.Results != 200 {
+			t.Errorf("rank %d: %+v", rank, s)
+		}
+	}
+}
+
+// lendsLease makes a card's lease so short that it ends at once when nothing renews it.
+func lendsLease(t *testing.T, card *driver.Card) {
+	t.Helper()
+	if _, err := card.WriteRegister(testContext(t), wire.RegLease, uint64(100*time.Millisecond/cycle)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitNoOwner waits until the card has no owner.
+func awaitNoOwner(t *testing.T, reader *driver.Card) {
+	t.Helper()
+	for {
+		owner, err := reader.ReadRegister(testContext(t), wire.RegOwner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner == 0 {
+			return
+		}
+	}
+}
+
+// TestLeaseIsRenewed: an owner keeps the card while it calls nothing, for many times its lease.
+func TestLeaseIsRenewed(t *testing.T) {
+	proxy, direct := behindProxy(t, faults.Rates{})
+	card := openName(t, proxy.Name())
+	job := configure(t, card, driver.JobConfig{})
+	lendsLease(t, card)
+	reader := openName(t, direct, driver.WithReadOnly())
+	began, err := reader.ReadRegister(testContext(t), wire.RegCycles)
+	for now := began; now < began+uint64(time.Second/cycle); {
+		if now, err = reader.ReadRegister(testContext(t), wire.RegCycles); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owner, err := reader.ReadRegister(testContext(t), wire.RegOwner)
+	var lost *driver.LeaseLostError
+	if errors.As(card.Err(), &lost) {
+		t.Skip("this machine did not run the owner for the time of its lease") // nothing can renew it then
+	}
+	if err != nil || owner == 0 || card.Err() != nil {
+		t.Fatalf("owner %x, %v, %v", owner, err, card.Err())
+	}
+	sums(t, job, 2, 100)
+}
+
+// TestLeaseLost: an owner that the network has cut off for its lease learns that by a typed error,
+// whether another host has the card now or nobody. Its jobs end.
+func TestLeaseLost(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		t.Run(fmt.Sprint("taken ", taken), func(t *testing.T) {
+			proxy, direct := behindProxy(t, faults.Rates{})
+			card := openName(t, proxy.Name())
+			job := configure(t, card, driver.JobConfig{})
+			pending, err := job.Member(0).StartAllReduce(testContext(t), make([]float32, 100)) // the others never call
+			if err != nil {
+				t.Fatal(err)
+			}
+			lendsLease(t, card)
+			proxy.Held.Store(true)
+			awaitNoOwner(t, openName(t, direct, driver.WithReadOnly()))
+			if taken {
+				next := openName(t, direct)
+				sums(t, configure(t, next, driver.JobConfig{}), 4, 100)
+				defer func() { sums(t, configure(t, next, driver.JobConfig{}), 6, 100) }()
+			}
+			proxy.Held.Store(false)
+			err = pending.Wait(testContext(t))
+			wantError[*driver.DiedError](t, err, "this host has lost it by its silence")
+			if lost := wantError[*driver.LeaseLostError](t, err); lost.Owned != taken {
+				t.Errorf("%+v", lost)
+			}
+			<-card.Done()
+			_, err = card.Configure(testContext(t), driver.JobConfig{})
+			wantError[*driver.LeaseLostError](t, err)
+		})
+	}
+}
+
+// TestCarryOnAfterTheLease: a job that carries on continues when its owner has lost the card and taken
+// it again, with every bit right.
+func TestCarryOnAfterTheLease(t *testing.T) {
+	proxy, direct := behindProxy(t, faults.Rates{})
+	card := openName(t, proxy.Name())
+	job := configure(t, card, driver.JobConfig{CarryOn: patience})
+	in := arrays(5, 4, 4000)
+	members := clone(in)
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if err := job.Member(0).AllReduce(testContext(t), members[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	lendsLease(t, card)
+	proxy.Held.Store(true)
+	awaitNoOwner(t, openName(t, direct, driver.WithReadOnly()))
+	proxy.Held.Store(false)
+	for rank := 1; rank < 4; rank++ {
+		calls.Go(func() {
+			if err := job.Member(rank).AllReduce(testContext(t), members[rank]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	want := treeSum(in, firstPorts(4), 4)
+	for rank := range members {
+		sameBits(t, fmt.Sprintf("rank %d", rank), members[rank], want)
+	}
+	if job.Outages() == 0 {
+		t.Error("the job saw no outage")
+	}
+}
+
+// TestMarks: a mark of congestion on the way to the card arrives in the results, merged, and one on the
+// way back in their IP headers.
+func TestMarks(t *testing.T) {
+	proxy, _ := behindProxy(t, faults.Rates{})
+	card := openName(t, proxy.Name())
+	job := configure(t, card, driver.JobConfig{})
+	sums(t, job, 2, 160)
+	before := card.LinkStats()
+	if before.CEToCard+before.CEFromCard != 0 {
+		t.Errorf("without marks: %+v", before)
+	}
+	proxy.Mark(wire.CE, wire.ECT0)
+	sums(t, job, 4, 160)
+	there := card.LinkStats()
+	if there.CEToCard < 10 || there.CEFromCard != 0 {
+		t.Errorf("marked on the way to the card: %+v", there)
+	}
+	proxy.Mark(wire.ECT0, wire.CE)
+	sums(t, job, 6, 160)
+	back := card.LinkStats()
+	if back.CEFromCard < 10 || back.CEToCard != there.CEToCard {
+		t.Errorf("marked on the way back: %+v after %+v", back, there)
+	}
+}
+
+// TestReadBesideTheOwner: a host that only reads needs neither the owner nor its process.
+func TestReadBesideTheOwner(t *testing.T) {
+	name := serveUDP(t, smallUDP)
+	owner := openName(t, name)
+	job := configure(t, owner, driver.JobConfig{})
+	reader := openName(t, name, driver.WithReadOnly())
+	states, err := reader.Jobs(testContext(t))
+	if err != nil || !states[0].SetUp || states[0].Epoch != job.Epoch() {
+		t.Errorf("%+v, %v", states, err)
+	}
+	if counters, err := reader.Counters(testContext(t)); err != nil || len(counters) != len(wire.Counters)+len(wire.NetworkCounters) {
+		t.Errorf("%d counters, %v", len(counters), err)
+	}
+	_, err = driver.Open(testContext(t), name)
+	wantError[*driver.BusyError](t, err, "another host owns it")
+	reader.Close()
+	sums(t, job, 2, 100)
+	owner.Close()
+	openName(t, name) // Close has released the card
+}
+
+// TestNoCardOnTheNetwork: a name without a card behind it fails at once, with a remedy.
+func TestNoCardOnTheNetwork(t *testing.T) {
+	free, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := free.LocalAddr().String()
+	free.Close()
+	for name, words := range map[string][]string{
+		"udp:":                      {"lacks the card's name or IPv4 address"},
+		"udp:127.0.0.1:port":        {`"port" is not a UDP port`, "udp:HOST:PORT"},
+		"udp:127.0.0.1:0":           {"is not a UDP port"},
+		"udp:127.0.0.1:65536":       {"is not a UDP port"},
+		"udp:::1":                   {"is not a UDP port", "IPv4"},
+		"udp:card.invalid":          {"card.invalid", "check the card's name"},
+		"udp:" + closed:             {"connection refused", "nothing listens on UDP port", "check that the card runs"},
+		"udp:255.255.255.255:21570": {"255.255.255.255"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			card, err := driver.Open(testContext(t), name)
+			if err == nil {
+				card.Close()
+			}
+			wantError[*driver.NoCardError](t, err, words...)
+		})
+	}
+}
+
+// TestSilentAddress: a host that is no card takes packets and says nothing.
+func TestSilentAddress(t *testing.T) {
+	silent, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	_, err = driver.Open(testContext(t), "udp:"+silent.LocalAddr().String(), driver.WithTimeout(100*time.Millisecond))
+	wantError[*driver.NoCardError](t, err, "nothing replies there", "check the card's address")
+}
+
+// TestCardThatEnds: when the card's program ends, its port is closed, and calls fail with that.
+func TestCardThatEnds(t *testing.T) {
+	name, stop := startUDP(t, smallUDP)
+	card := openName(t, name)
+	job := configure(t, card, driver.JobConfig{})
+	sums(t, job, 2, 100)
+	stop()
+	err := job.Reduce(testContext(t), make([]float32, 100), arrays(1, 4, 100))
+	wantError[*driver.DiedError](t, err, "connection refused")
+}
+
+// strangerVariable makes this test program the stranger of TestStranger: it holds the card's name.
+const strangerVariable = "TRIBUTARY_TEST_STRANGER"
+
+// TestStranger: another process writes every register that sets something up, and sends data, asks and
+// finishes for the ranks of a job. Nothing changes but the counts of strangers.
+func TestStranger(t *testing.T) {
+	if name := os.Getenv(strangerVariable); name != "" {
+		beStranger(t, name)
+		return
+	}
+	name := serveUDP(t, smallUDP)
+	card := openName(t, name)
+	job := configure(t, card, driver.JobConfig{})
+	before := registersOf(t, card)
+	stranger := exec.Command(os.Args[0], "-test.run=^TestStranger$", "-test.v")
+	stranger.Env = append(os.Environ(), strangerVariable+"="+name, fmt.Sprintf("EPOCH=%d", job.Epoch()))
+	if out, err := stranger.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	after := registersOf(t, card)
+	for addr, value := range before {
+		if after[addr] != value {
+			t.Errorf("register %#x was %#x, and is %#x", addr, value, after[addr])
+		}
+	}
+	counters, err := card.Counters(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range counters {
+		switch {
+		case c.Name == "stranger" && c.Value != 12:
+			t.Errorf("%d strangers were counted, want 12", c.Value)
+		case c.Name == "stored" && c.Value != 0:
+			t.Errorf("%d contributions were stored", c.Value)
+		}
+	}
+	sums(t, job, 2, 500)
+}
+
+// registersOf reads the registers that another host could want to change.
+func registersOf(t *testing.T, card *driver.Card) map[uint32]uint64 {
+	t.Helper()
+	values := map[uint32]uint64{}
+	for _, addr := range strangersRegisters() {
+		value, err := card.ReadRegister(testContext(t), addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[addr] = value
+	}
+	return values
+}
+
+func strangersRegisters() []uint32 {
+	all := []uint32{wire.RegOwner, wire.RegRelease, wire.RegReset, wire.RegLease, wire.RegCardAddress, wire.RegCardMAC}
+	for _, r := range wire.Registers {
+		if r.Addr >= wire.RegJobToken && r.Addr <= wire.RegJobAbort {
+			all = append(all, r.Addr)
+		}
+	}
+	for port := range small.Ports {
+		all = append(all, wire.MemberAddr(wire.RegMemberAddress, port), wire.MemberAddr(wire.RegMemberMAC, port))
+	}
+	return append(all, wire.RegJobState, wire.RegJobMembers, wire.RegJobFinished, wire.RegJobSlots)
+}
+
+// beStranger is the other process of TestStranger.
+func beStranger(t *testing.T, name string) {
+	link, err := transport.OpenLink(testContext(t), name, transport.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := link.(transport.PacketConn)
+	defer conn.Close()
+	var epoch uint16
+	if _, err := fmt.Sscan(os.Getenv("EPOCH"), &epoch); err != nil {
+		t.Fatal(err)
+	}
+	for i, addr := range strangersRegisters() {
+		reply := exchange(t, conn, frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: 3, Length: uint16(i)})
+		if reply.Code != wire.CodeBusy && reply.Code != wire.CodeReadOnly {
+			t.Errorf("a write to register %#x has the reply %s", addr, reply.Code)
+		}
+	}
+	for rank := range uint8(4) {
+		for _, h := range []frame.Header{
+			{Kind: wire.KindData, Format: wire.FP32, Length: 16, Epoch: epoch, Rank: rank},
+			{Kind: wire.KindAsk, Epoch: epoch, Rank: rank},
+			{Kind: wire.KindFinish, Epoch: epoch, Rank: rank},
+		} {
+			b := frame.AppendPaddedDatagram(nil, &h, nil)
+			if h.Kind != wire.KindData {
+				b = frame.AppendDatagram(nil, &h, nil)
+			}
+			if err := conn.WritePackets(b, []int{len(b)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exchange(t, conn, frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: 9999}) // all have come
+}
+
+// exchange sends a register access and returns its reply.
+func exchange(t *testing.T, conn transport.PacketConn, h frame.Header) frame.Header {
+	t.Helper()
+	b := frame.AppendDatagram(nil, &h, nil)
+	if err := conn.WritePackets(b, []int{len(b)}); err != nil {
+		t.Fatal(err)
+	}
+	batch := []transport.Packet{{Bytes: make([]byte, frame.MaxDatagramBytes)}}
+	check := frame.NewDatagramChecker(frame.FromCard)
+	for f := (frame.Frame{}); ; {
+		if _, err := conn.ReadPackets(batch); err != nil {
+			t.Fatal(err)
+		}
+		if check.Check(batch[0].Bytes, &f) && f.Length == h.Length {
+			return f.Header
+		}
+	}
+}
+
+// narrow is a link whose host keeps few unread packets, and whose way carries small ones.
+type narrow struct {
+	transport.PacketConn
+	limits transport.PacketLimits
+}
+
+func (n narrow) Limits() transport.PacketLimits { return n.limits }
+
+// TestLimitsOfTheNetwork: the driver warns of a small buffer once a job needs more, and chooses chunks
+// that the way carries.
+func TestLimitsOfTheNetwork(t *testing.T) {
+	var warnings []string
+	link := narrow{serveInMemory(t, smallUDP), transport.PacketLimits{Unread: 10_000, Packet: 70}}
+	card := open(t, link, driver.WithWarnings(func(text string) { warnings = append(warnings, text) }))
+	job := configure(t, card, driver.JobConfig{Workers: 1, Window: 1})
+	if chunk := job.Config().Chunk; chunk != 8 { // a result of 9 elements has 70 bytes, and chunks are of 4
+		t.Errorf("chunks of %d elements", chunk)
+	}
+	if len(warnings) != 0 {
+		t.Errorf("a job of one packet in flight: %q", warnings)
+	}
+	configure(t, card, driver.JobConfig{})
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "keeps 10000 bytes") || !strings.Contains(warnings[0], "net.core.rmem_max") {
+		t.Errorf("%q", warnings)
+	}
+	_, err := card.Configure(context.Background(), driver.JobConfig{Chunk: 12})
+	wantError[*driver.InputError](t, err, "12 elements", "packets of 70 bytes", "up to 8")
+}

@@ -1,0 +1,146 @@
+package driver_test
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/driver/model"
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+)
+
+// memory is a link of packets to a card in this process: it loses nothing, and works in bubbles.
+type memory struct {
+	mu    sync.Mutex
+	came  sync.Cond
+	card  *model.Endpoint
+	began time.Time
+	in    []transport.Packet // for the host
+	over  bool
+}
+
+// cycle is that of the card's clock.
+const cycle = 10 * time.Nanosecond
+
+// serveInMemory starts a model card and returns a link to it.
+func serveInMemory(t testing.TB, cfg model.Config) transport.PacketConn {
+	t.Helper()
+	card, err := model.NewEndpoint(cfg, wire.Address{Station: 0x5442_0a000001})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &memory{card: card, began: time.Now()}
+	m.came.L = &m.mu
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticks := time.NewTicker(100 * time.Microsecond); m.tick(); {
+			<-ticks.C
+		}
+	}()
+	t.Cleanup(func() {
+		m.Close()
+		<-ended
+	})
+	return m
+}
+
+// tick advances the card's clock, and reports whether the link is open.
+func (m *memory) tick() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.exchange()
+	return !m.over
+}
+
+// exchange advances the card's clock to real time, and takes what the card sends. The caller holds mu.
+func (m *memory) exchange() {
+	if now := uint64(time.Since(m.began) / cycle); now > m.card.Cycles() {
+		m.card.Advance(now - m.card.Cycles())
+	}
+	for {
+		datagram, _, mark, ok := m.card.Send(nil)
+		if !ok {
+			return
+		}
+		m.in = append(m.in, transport.Packet{Bytes: datagram, ECN: mark})
+		m.came.Broadcast()
+	}
+}
+
+func (m *memory) ReadPackets(batch []transport.Packet) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.in) == 0 && !m.over {
+		m.came.Wait()
+	}
+	if m.over {
+		return 0, net.ErrClosed
+	}
+	n := min(len(batch), len(m.in))
+	for i, p := range m.in[:n] {
+		batch[i].Bytes, batch[i].ECN = append(batch[i].Bytes[:0], p.Bytes...), p.ECN
+	}
+	m.in = slices.Delete(m.in, 0, n)
+	return n, nil
+}
+
+func (m *memory) WritePackets(buf []byte, ends []int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over {
+		return net.ErrClosed
+	}
+	start := 0
+	for _, end := range ends {
+		m.card.Receive(buf[start:end], wire.Address{Station: 0x1234_0a000002}, wire.ECT0)
+		m.exchange()
+		start = end
+	}
+	return nil
+}
+
+func (m *memory) Limits() transport.PacketLimits { return transport.PacketLimits{} }
+
+func (m *memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
+	m.came.Broadcast()
+	return nil
+}
+
+// TestOnPackets runs the tests of a card on one on a network whose packets stay in memory, in bubbles.
+// TestOverUDP names those that cannot run.
+func TestOnPackets(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"Reduce":                           TestReduce,
+		"AllReduce":                        TestAllReduce,
+		"DeadlineReportsMissingRanks":      TestDeadlineReportsMissingRanks,
+		"LateMember":                       TestLateMember,
+		"DeadMember":                       TestDeadMember,
+		"RefusedCallHasNoPartials":         TestRefusedCallHasNoPartials,
+		"Leaves":                           TestLeaves,
+		"LastMemberLeaves":                 TestLastMemberLeaves,
+		"EvictionsAddUp":                   TestEvictionsAddUp,
+		"DeadlineOfOneJobIsNotTheNextOnes": TestDeadlineOfOneJobIsNotTheNextOnes,
+		"Lags":                             TestLags,
+		"PartialInTime":                    TestPartialInTime,
+		"MissingRank":                      TestMissingRank,
+		"ShorterArray":                     TestShorterArray,
+		"OtherLengthInOneChunk":            TestOtherLengthInOneChunk,
+		"DeadlineNamesMissing":             TestDeadlineNamesMissing,
+		"CloseAndAbort":                    TestCloseAndAbort,
+		"Pending":                          TestPending,
+		"PendingFails":                     TestPendingFails,
+		"PendingLeaves":                    TestPendingLeaves,
+		"Detach":                           TestDetach,
+		"DetachInTheMiddle":                TestDetachInTheMiddle,
+		"ConfigureStorm":                   TestConfigureStorm,
+	} {
+		t.Run(name, test)
+	}
+}
