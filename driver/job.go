@@ -126,7 +126,6 @@ type Job struct {
 
 	// Guarded by card.mu.
 	timing   timing
-	copies   copies        // of a card on a network; else nil
 	doubt    *RefusedError // a refusal that the next renewal of the lease decides; nil without
 	flows    []*flow       // with calls in progress
 	turn     int           // index of the flow that sends next
@@ -312,9 +311,6 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Durati
 	j.finish.done = make(chan error, 1)
 	j.flows = make([]*flow, 0, cfg.Workers)
 	j.timing = newTiming(trip, c.packets)
-	if c.packets {
-		j.copies = newCopies(cfg.Window)
-	}
 	return j
 }
 

@@ -23,32 +23,27 @@ func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	if idle == 0 {
 		return
 	}
-	again := f.Receivers
-	if j.copies != nil {
-		again = j.copies.again(f.VID, again)
-	}
 	for n := len(j.flows) - 1; n >= 0; n-- { // a flow that ends moves the last one to this index
 		to := j.flows[n]
-		to.take(f, again, now)
+		to.take(f, now)
 		idle &^= to.ranks
 	}
 	if j.history != nil {
 		behind, _ := j.firstMissing()
 		j.history.forget(behind)
 	}
-	for idle &= again; idle != 0; idle &= idle - 1 {
+	for ; idle != 0; idle &= idle - 1 {
 		j.members[bits.TrailingZeros64(idle)].stats.Duplicates++
 	}
 }
 
 // take stores a result that is missing in the window and that the flow has contributed to. It
 // stores a result for another member too, so that all members hold the same chunks. After an
-// outage, no member then lacks a result whose contributions the others have overwritten. again are
-// the receivers for which it is a duplicate if it is not missing.
-func (f *flow) take(r *frame.Frame, again uint64, now time.Time) {
+// outage, no member then lacks a result whose contributions the others have overwritten.
+func (f *flow) take(r *frame.Frame, now time.Time) {
 	i := f.chunkOf(r.VID)
 	if i < f.low || i >= f.next || f.state(i).held {
-		f.count(again, func(s *MemberStats) { s.Duplicates++ })
+		f.count(r.Receivers, func(s *MemberStats) { s.Duplicates++ })
 		return
 	}
 	s := f.state(i)

@@ -11,7 +11,7 @@ import (
 // Endpoint is a card on a network, shell "udp": datagrams in and out, for calls from one goroutine at
 // a time. Package driver/virtual/udp puts one behind a socket.
 //
-// Replies leave first. Then a result that has begun leaves for its other receivers. Up to 16 replies
+// Replies leave first. Then a result that has begun leaves for its other receivers' addresses. Up to 16 replies
 // wait; an access beyond them is dropped without effect.
 type Endpoint struct {
 	card    *Card
@@ -127,14 +127,17 @@ func (p *Endpoint) Send(dst []byte) (datagram []byte, to wire.Address, mark wire
 	if p.ranks == 0 && !p.next() {
 		return dst, wire.Address{}, 0, false
 	}
-	rank := bits.TrailingZeros64(p.ranks)
-	p.ranks &^= 1 << rank
+	first := bits.TrailingZeros64(p.ranks)
+	for rest := p.ranks; rest != 0; rest &= rest - 1 {
+		if rank := bits.TrailingZeros64(rest); p.to[rank] == p.to[first] {
+			p.ranks &^= 1 << rank
+		}
+	}
 	mark = wire.ECT0
 	if p.header.Kind != wire.KindStatus {
-		p.header.Receivers = 1 << rank
 		mark = wire.ECN(p.header.Flags & wire.FlagECN)
 	}
-	return frame.AppendDatagram(dst, &p.header, p.payload), p.to[rank], mark, true
+	return frame.AppendDatagram(dst, &p.header, p.payload), p.to[first], mark, true
 }
 
 // next begins the core's next packet, and reports whether there is one. It keeps the payload and the

@@ -113,7 +113,7 @@ func (x *nets) send() (f frame.Frame, ok bool) {
 	x.heard[f.Kind.String()+" "+f.Code.String()]++
 	switch f.Kind {
 	case wire.KindResult, wire.KindReplay:
-		x.holds(bits.OnesCount64(f.Receivers) == 1, "a result for %b", f.Receivers)
+		x.holds(f.Receivers != 0, "a result for nobody")
 		if t := &x.tenants[f.Job]; int32(f.VID-t.base) >= 0 {
 			t.base = f.VID + 1
 		}

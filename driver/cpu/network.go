@@ -192,12 +192,6 @@ func (n *network) checkMembers(ports uint64) wire.Code {
 		if !usable(a) || int(whoIs(a).ethernet) >= n.ethernet {
 			return wire.CodeBadMember
 		}
-		for others := rest & (rest - 1); others != 0; others &= others - 1 {
-			other := n.staged[bits.TrailingZeros64(others)].Station & stationMask
-			if other == a.Station && other != n.owner.Station {
-				return wire.CodeBadMember
-			}
-		}
 	}
 	return wire.CodeDone
 }

@@ -14,7 +14,8 @@ import (
 // driver/virtual/udp puts one behind a socket. It is for calls from one goroutine at a time.
 //
 // Replies leave first, in the order of the accesses. Then a result that has begun leaves for the rest
-// of its receivers, in the order of the ranks. Then the core begins its next packet (Card.Next).
+// of its receivers' addresses, in the order of the ranks. Then the core begins its next packet
+// (Card.Next).
 //
 // At most 16 replies wait. An access that comes while so many wait is dropped without effect, and
 // counts as dropped.
@@ -100,13 +101,17 @@ func (e *Endpoint) Send(dst []byte) (datagram []byte, to wire.Address, mark wire
 		}
 		e.begin()
 	}
-	rank := bits.TrailingZeros64(e.rest)
-	e.rest &^= 1 << rank
-	if e.result.Kind == wire.KindStatus {
-		return AppendDatagram(dst, &e.result), e.to[rank], wire.ECT0, true
+	to = e.to[bits.TrailingZeros64(e.rest)]
+	for rank := range e.to {
+		if e.to[rank] == to {
+			e.rest &^= 1 << rank // one copy is for all who are there
+		}
 	}
-	e.result.Receivers = 1 << rank
-	return AppendDatagram(dst, &e.result), e.to[rank], wire.ECN(e.result.Flags & wire.FlagECN), true
+	mark = wire.ECT0
+	if e.result.Kind != wire.KindStatus {
+		mark = wire.ECN(e.result.Flags & wire.FlagECN)
+	}
+	return AppendDatagram(dst, &e.result), to, mark, true
 }
 
 // begin notes where the packet that the core has begun goes. Addresses that a new epoch brings are

@@ -225,7 +225,7 @@ func TestResultsLeaveForEachRankInOrder(t *testing.T) {
 	for rank, host := range []wire.Address{hostE, hostC, hostB} {
 		s.in(host, wire.ECT0, element(uint8(rank), 10, float32(rank+1)))
 	}
-	s.sends("e 2: result v10 to 1 = 6", "c 2: result v10 to 2 = 6", "b 2: result v10 to 4 = 6")
+	s.sends("e 2: result v10 to 7 = 6", "c 2: result v10 to 7 = 6", "b 2: result v10 to 7 = 6")
 	s.counts("results", 1)
 }
 
@@ -236,7 +236,7 @@ func TestAReplyGoesBeforeTheRestOfAResult(t *testing.T) {
 	_, to, _, _ := s.e.Send(nil)
 	require.Equal(t, hostB, to)
 	s.read(wire.RegOwner) // which checks that the reply is next
-	s.sends("c 2: result v10 to 2 = 3")
+	s.sends("c 2: result v10 to 3 = 3")
 }
 
 // TestABegunResultKeepsItsAddresses: what had begun to leave when a job ended leaves for the addresses
@@ -249,7 +249,22 @@ func TestABegunResultKeepsItsAddresses(t *testing.T) {
 	require.Equal(t, hostB, to)
 	s.members(hostD, hostE)
 	require.Equal(t, wire.CodeDone, s.setUp(0, 2, pair))
-	s.sends("c 2: result v10 to 2 = 3")
+	s.sends("c 2: result v10 to 3 = 3")
+}
+
+// TestOneCopyForAnAddress: ranks with the same address get one copy, in the place of the lowest of them.
+func TestOneCopyForAnAddress(t *testing.T) {
+	s := newSite(t, 1)
+	s.own()
+	there := wire.Address{Station: hostB.Station, MAC: hostB.MAC ^ 1<<48} // behind another Ethernet port
+	names[there] = "b'"
+	s.members(hostC, hostB, there, hostB)
+	require.Equal(t, wire.CodeDone, s.setUp(0, 1, setup{ports: 0b1111, chunk: 1, window: 1, first: 10}))
+	for rank, host := range []wire.Address{hostC, hostB, there, hostB} {
+		s.in(host, wire.ECT0, element(uint8(rank), 10, 1))
+	}
+	s.sends("c 2: result v10 to f = 4", "b 2: result v10 to f = 4", "b' 2: result v10 to f = 4")
+	s.counts("results", 1)
 }
 
 func TestOneProcessWithAllRanks(t *testing.T) {
@@ -259,7 +274,7 @@ func TestOneProcessWithAllRanks(t *testing.T) {
 	require.Equal(t, wire.CodeDone, s.setUp(0, 1, pair))
 	s.in(hostA, wire.ECT0, element(0, 10, 1))
 	s.in(hostA, wire.ECT0, element(1, 10, 2))
-	s.sends("a 2: result v10 to 1 = 3", "a 2: result v10 to 2 = 3")
+	s.sends("a 2: result v10 to 3 = 3")
 }
 
 // TestMarks: the field in IP counts on the way in, whatever flags say; the merge, which is the larger

@@ -179,16 +179,11 @@ func (c *Card) badMember(ports uint64) bool {
 	if n == nil {
 		return false
 	}
-	ranks := map[uint64]bool{} // by IPv4 address and UDP port
 	for ; ports != 0; ports &= ports - 1 {
 		member := n.staged(bits.TrailingZeros64(ports))
 		if !isWhole(member) || ethernetPort(member) >= c.cfg.Ethernet {
 			return true
 		}
-		if ranks[member.Station] && member.Station != n.owner.Station {
-			return true
-		}
-		ranks[member.Station] = true
 	}
 	return false
 }
