@@ -52,7 +52,7 @@ func newNetworkCard(name string, own wire.Address) (NetworkCard, error) {
 	scheme, address, _ := strings.Cut(name, ":")
 	build := networkCards[scheme]
 	if build == nil {
-		return nil, errors.New("it is no card in software, such as model: or cpu:")
+		return nil, errors.New("only cards in software, model: or cpu:, are made to order")
 	}
 	if isToMeasure(address) {
 		g, err := madeToMeasure(scheme, transport.Request{Address: address}, wire.ShellUDP)
