@@ -200,7 +200,7 @@ func hungUp(err error) bool {
 func (c *Card) own(ctx context.Context, l *link) error {
 	holder, err := c.writeOn(ctx, l, wire.RegOwner, c.token)
 	var refused *RefusedError
-	busy := errors.As(err, &refused) && refused.Code == wire.CodeBusy // as a card on a network answers
+	busy := l.packets && errors.As(err, &refused) && refused.Code == wire.CodeBusy // to a stranger
 	if err != nil && !busy {
 		return err
 	}

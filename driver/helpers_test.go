@@ -34,8 +34,8 @@ func testContext(t testing.TB) context.Context {
 func serve(t testing.TB, cfg model.Config, capacity int) transport.Conn {
 	t.Helper()
 	switch suite, _, _ := strings.Cut(t.Name(), "/"); suite {
-	case "TestServed", "TestServedCPU":
-		return serveShared(t, suite == "TestServedCPU", cfg, capacity)
+	case "TestServed", "TestServedCPU", "TestServedNetwork":
+		return serveShared(t, suite, cfg, capacity)
 	case "TestOnCPU":
 		conn, err := driver.ServeCPU(cpu.Config(cfg))
 		if err != nil {
@@ -97,6 +97,9 @@ func open(t testing.TB, link transport.Link, opts ...driver.Option) *driver.Card
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { card.Close() })
+	if t, ok := t.(*testing.T); ok && strings.HasPrefix(t.Name(), "TestOverUDP/") {
+		keepForever(t, card)
+	}
 	return card
 }
 

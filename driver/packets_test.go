@@ -19,7 +19,15 @@ type memory struct {
 	card  *model.Endpoint
 	began time.Time
 	in    []transport.Packet // for the host
+	sent  int                // packets of the host
 	over  bool
+}
+
+// written returns the number of packets that the host has sent.
+func (m *memory) written() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sent
 }
 
 // cycle is that of the card's clock.
@@ -95,6 +103,7 @@ func (m *memory) WritePackets(buf []byte, ends []int) error {
 		return net.ErrClosed
 	}
 	start := 0
+	m.sent += len(ends)
 	for _, end := range ends {
 		m.card.Receive(buf[start:end], wire.Address{Station: 0x1234_0a000002}, wire.ECT0)
 		m.exchange()

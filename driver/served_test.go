@@ -35,6 +35,14 @@ func TestServed(t *testing.T) {
 // members come in any order.
 func TestServedCPU(t *testing.T) { runServed(t) }
 
+// TestServedNetwork is TestServed on a card on a network: the daemon makes frames of datagrams, and
+// datagrams of frames.
+func TestServedNetwork(t *testing.T) {
+	runServed(t)
+	t.Run("PendingLeaves", TestPendingLeaves)
+	t.Run("Exceptions", TestExceptions)
+}
+
 func runServed(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"Reduce":                           TestReduce,
@@ -80,25 +88,33 @@ func (l local) Accept() (net.Conn, error) {
 
 func (local) Addr() net.Addr { return &net.UnixAddr{Name: "daemon", Net: "unix"} }
 
-// serveShared starts a daemon with a card, and returns a session with it.
-func serveShared(t testing.TB, software bool, cfg model.Config, capacity int) transport.Conn {
-	t.Helper()
+// openBehind opens the card that the daemon of a suite shares.
+func openBehind(t testing.TB, suite string, cfg model.Config, capacity int) (*driver.Card, error) {
 	var behind transport.Conn
-	if software {
+	switch suite {
+	case "TestServedNetwork":
+		return driver.OpenPackets(testContext(t), "behind", serveInMemory(t, onNetwork(cfg)))
+	case "TestServedCPU":
 		conn, err := driver.ServeCPU(cpu.Config(cfg))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		behind = conn
-	} else {
+	default:
 		card, err := model.NewCard(cfg)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		behind = connect(t, card, capacity)
 	}
+	return driver.OpenConn(testContext(t), "behind", behind)
+}
+
+// serveShared starts a daemon with a card, and returns a session with it.
+func serveShared(t testing.TB, suite string, cfg model.Config, capacity int) transport.Conn {
+	t.Helper()
 	ctx := testContext(t)
-	card, err := driver.OpenConn(ctx, "behind", behind)
+	card, err := openBehind(t, suite, cfg, capacity)
 	if err != nil {
 		t.Fatal(err)
 	}

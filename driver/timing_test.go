@@ -27,6 +27,40 @@ func TestTimingFollowsRFC6298(t *testing.T) {
 	}
 }
 
+// TestTimingOnANetwork compares with values computed by hand from RFC 6298, 2.2 and 2.3, with at least
+// a round trip and half a millisecond more: no wait has a floor far above the round trips.
+func TestTimingOnANetwork(t *testing.T) {
+	timing := newTiming(50*time.Microsecond, true)
+	if timing.wait != 3200*time.Microsecond { // 64 accesses
+		t.Errorf("first wait %s", timing.wait)
+	}
+	for _, step := range []struct{ sample, wait time.Duration }{
+		{time.Millisecond, 3 * time.Millisecond},         // 1 + 4*0.5
+		{time.Millisecond, 2500 * time.Microsecond},      // 1 + 4*0.375
+		{9 * time.Millisecond, 11125 * time.Microsecond}, // 2 + 4*(0.375 - 0.375/4 + 8/4) = 2 + 9.125
+	} {
+		timing.sample(step.sample)
+		if timing.wait != step.wait {
+			t.Errorf("after a sample of %s: wait %s, want %s", step.sample, timing.wait, step.wait)
+		}
+	}
+	for range 200 {
+		timing.sample(20 * time.Microsecond)
+	}
+	if timing.wait.Round(time.Microsecond) != 520*time.Microsecond {
+		t.Errorf("wait %s where answers take 20 µs", timing.wait)
+	}
+	for range 200 {
+		timing.sample(10 * time.Millisecond)
+	}
+	if timing.wait.Round(time.Millisecond) != 20*time.Millisecond {
+		t.Errorf("wait %s where answers take 10 ms, each", timing.wait)
+	}
+	if first := newTiming(0, true).wait; first != firstWaitShortest {
+		t.Errorf("first wait %s where no access was timed", first)
+	}
+}
+
 // TestBackOff checks that every wait without a reply doubles the next. The limit is 32 times
 // the first wait without a sample, and eight times the measured wait with one.
 func TestBackOff(t *testing.T) {

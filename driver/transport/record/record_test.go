@@ -5,13 +5,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"tributary/driver/transport"
 	"tributary/driver/transport/pipe"
 	"tributary/driver/transport/record"
+	"tributary/driver/wire"
 )
 
 // log is a small recording, written by hand from the format's description. The host writes
@@ -251,4 +254,88 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("%d entries of %d bytes in a file of %d, %v", len(all), size, len(file), err)
 		}
 	})
+}
+
+// packetLog is the log of an ask and two answers, the second marked CE, written by hand.
+var packetLog = unhex(`
+	54 52 49 42 4c 4f 47 02  00 80 c6 a4 7e 8d 03 00
+	e8 03 00 00 00 00 00 00  03 00 00 00  61 73 6b
+	d0 07 00 00 00 00 00 00  04 00 00 a0  79 65 73 21
+	d0 07 00 00 00 00 00 00  02 00 00 b0  6e 6f`)
+
+func TestReaderOfPackets(t *testing.T) {
+	l, err := record.NewReader(bytes.NewReader(packetLog))
+	if err != nil || !l.Packets() {
+		t.Fatal(err)
+	}
+	all, _, err := readAll(bytes.NewReader(packetLog))
+	if err != io.EOF || len(all) != 3 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	for i, want := range []record.Entry{
+		{At: time.Microsecond, Bytes: []byte("ask")},
+		{At: 2 * time.Microsecond, FromCard: true, ECN: wire.ECT0, Bytes: []byte("yes!")},
+		{At: 2 * time.Microsecond, FromCard: true, ECN: wire.CE, Bytes: []byte("no")},
+	} {
+		if got := all[i]; !reflect.DeepEqual(got, want) {
+			t.Errorf("entry %d is %+v, want %+v", i, got, want)
+		}
+	}
+	if _, err := record.Playback(bytes.NewReader(packetLog)); err == nil {
+		t.Error("it is played back")
+	}
+}
+
+// echo is a link of packets that answers each batch with its packets, marked CE.
+type echo struct{ came chan []byte }
+
+func (e echo) ReadPackets(batch []transport.Packet) (int, error) {
+	b, ok := <-e.came
+	if !ok {
+		return 0, io.EOF
+	}
+	batch[0] = transport.Packet{Bytes: b, ECN: wire.CE}
+	return 1, nil
+}
+
+func (e echo) WritePackets(buf []byte, ends []int) error {
+	start := 0
+	for _, end := range ends {
+		e.came <- buf[start:end]
+		start = end
+	}
+	return nil
+}
+
+func (e echo) Limits() transport.PacketLimits { return transport.PacketLimits{} }
+
+func (e echo) Close() error {
+	close(e.came)
+	return nil
+}
+
+// TestRecordPackets records packets and reads their log: an entry for each.
+func TestRecordPackets(t *testing.T) {
+	var file bytes.Buffer
+	conn := record.NewRecorder(&file, true).RecordPackets(echo{make(chan []byte, 2)})
+	if err := conn.WritePackets([]byte("onethree"), []int{3, 8}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := conn.ReadPackets(make([]transport.Packet, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := readAll(&file)
+	if err != io.EOF || len(all) != 4 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	for i, want := range []record.Entry{{Bytes: []byte("one")}, {Bytes: []byte("three")}, {FromCard: true, ECN: wire.CE, Bytes: []byte("one")}, {FromCard: true, ECN: wire.CE, Bytes: []byte("three")}} {
+		if all[i].At = 0; !reflect.DeepEqual(all[i], want) {
+			t.Errorf("entry %d is %+v, want %+v", i, all[i], want)
+		}
+	}
 }

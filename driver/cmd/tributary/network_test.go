@@ -1,0 +1,145 @@
+package main
+
+// The commands on a card on a network, over real sockets.
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver"
+	"tributary/driver/frame"
+	"tributary/driver/model"
+	"tributary/driver/transport"
+	"tributary/driver/transport/record"
+	"tributary/driver/virtual/udp"
+	"tributary/driver/wire"
+)
+
+// networkCard puts a model card on the loopback network, and returns its name.
+func networkCard(t *testing.T) string {
+	t.Helper()
+	socket, err := udp.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	card, err := model.NewEndpoint(model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellUDP, Link: 64}, socket.Address())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- socket.Serve(ctx, card) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return socket.Name()
+}
+
+// TestCommandsOnANetwork runs each command with a card on a network: alone, and those that read beside
+// the card's owner.
+func TestCommandsOnANetwork(t *testing.T) {
+	workFolder(t)
+	card := networkCard(t)
+	does := func(words string, line ...string) {
+		t.Helper()
+		s := tributary(context.Background(), append(line, "-card", card)...)
+		require.Equal(t, 0, s.status, s.errs)
+		require.Regexp(t, words, s.out)
+	}
+	does(`flipped bits +caught in 0 datagrams`, "reduce", "-verify", "-stats", "-record", "link.log", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy")
+	does(`(?s)shell +udp.*stored +3 .*stranger +0 .*dropped +0 `, "info")
+	does(`takes this job`, "config", "-workers", "3")
+	does(`ok +strangers`, "selftest")
+	does(`workers +window`, "bench", "-workers", "2", "-time", "20ms")
+	does(`nobody drives the card`, "top", "-count", "1")
+	does(`is reset`, "reset")
+
+	s := tributary(context.Background(), "decode", "link.log")
+	require.Equal(t, 0, s.status, s.errs)
+	require.Regexp(t, `(?s)-> regwrite OWNER.*-> regwrite MEMBER_ADDRESS of port 0 = 0x[0-9a-f]+7f000001.*-> regwrite JOB_COMMIT.*-> data .* rank 2 vid 0.*<- result .* of ranks 0-2, for rank 0.*<- result .* of ranks 0-2, for rank 2.*-> regwrite RELEASE`, s.out)
+
+	owner, err := driver.Open(context.Background(), card)
+	require.NoError(t, err)
+	defer owner.Close()
+	does(`COUNT|stored`, "info")
+	does(`beside the host that owns the card`, "top", "-count", "1")
+	s = tributary(context.Background(), "reduce", "-card", card, "-o", "sum.npy", "w0.npy", "w1.npy")
+	require.Equal(t, 1, s.status)
+	require.Contains(t, s.errs, "another host owns it")
+}
+
+// TestNoCardOnTheNetwork: the commands end with exit status 3 and a remedy.
+func TestNoCardOnTheNetwork(t *testing.T) {
+	workFolder(t)
+	free, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer free.Close()
+	closed, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	closed.Close()
+	for card, words := range map[string]string{
+		"udp:" + closed.LocalAddr().String(): "check that the card runs",
+		"udp:" + free.LocalAddr().String():   "check the card's address",
+		"udp:":                               "use udp:HOST or udp:HOST:PORT",
+		"udp:card.invalid":                   "check the card's name",
+	} {
+		for _, line := range []string{"info", "reset", "config", "top -count 1", "selftest", "bench"} {
+			s := tributary(context.Background(), append(strings.Fields(line), "-timeout", "200ms", "-card", card)...)
+			require.Equal(t, 3, s.status, "%s -card %s: %s", line, card, s.errs)
+			require.Contains(t, s.errs, words, "%s -card %s", line, card)
+		}
+	}
+}
+
+// TestDecodePackets prints a log of datagrams, good and bad.
+func TestDecodePackets(t *testing.T) {
+	ask := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindAsk, Epoch: 9, Rank: 1, VID: 5}, nil)
+	data := frame.AppendPaddedDatagram(nil, &frame.Header{Kind: wire.KindData, Epoch: 9, VID: 5, Format: wire.FP32, Length: 4}, nil)
+	result := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindResult, Epoch: 9, VID: 4, Format: wire.FP32, Length: 1, Mask: 3, Receivers: 2, Flags: uint8(wire.CE)}, make([]byte, 4))
+	entry := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindReply, VID: wire.TableAddr(wire.RegJobAddress, 1, 2), Length: 7, Mask: 12}, nil)
+	damaged := bytes.Clone(data)
+	damaged[15] ^= 1
+	version := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindAsk, Version: 2}, nil)
+
+	var log bytes.Buffer
+	conn := record.NewRecorder(&log, true).RecordPackets(&queued{came: []transport.Packet{
+		{Bytes: result, ECN: wire.CE}, {Bytes: entry, ECN: wire.ECT0}, {Bytes: result[:10]}, {Bytes: ask}}})
+	for _, b := range [][]byte{ask, data, damaged, version} {
+		require.NoError(t, conn.WritePackets(b, []int{len(b)}))
+	}
+	_, err := conn.ReadPackets(make([]transport.Packet, 4))
+	require.NoError(t, err)
+
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	workFolder(t)
+	require.NoError(t, os.WriteFile("link.log", log.Bytes(), 0o666))
+	for name, line := range map[string]string{"decode-packets": "decode link.log", "decode-packets-json": "decode -json link.log"} {
+		args := strings.Fields(line)
+		text := transcript(args, tributary(context.Background(), args...))
+		golden(t, filepath.Join(dir, name+".txt"), withoutTimes(text))
+	}
+}
+
+// queued is a link of packets that takes all packets, and has some to read.
+type queued struct{ came []transport.Packet }
+
+func (q *queued) ReadPackets(batch []transport.Packet) (int, error) { return copy(batch, q.came), nil }
+func (q *queued) WritePackets([]byte, []int) error                  { return nil }
+func (q *queued) Limits() transport.PacketLimits                    { return transport.PacketLimits{} }
+func (q *queued) Close() error                                      { return nil }
+
+// TestServeANetworkCard has `tributary serve` share a card on a network: members in other processes
+// sum through it.
+func TestServeANetworkCard(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", networkCard(t), "-listen", "unix:s")
+	for range 2 {
+		s := tributary(context.Background(), "reduce", "-card", "serve:unix:s", "-verify", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy")
+		require.Equal(t, 0, s.status, s.errs)
+	}
+}
