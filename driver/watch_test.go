@@ -99,8 +99,8 @@ func TestServeReadsRefusesHosts(t *testing.T) {
 		here, there := pipe.New(4 << 10)
 		ended := make(chan error, 1)
 		go func() { ended <- card.ServeReads(ctx, there) }()
-		var busy *driver.BusyError
-		if _, err := driver.OpenConn(ctx, "test", here); !errors.As(err, &busy) {
+		var busy *driver.RefusedError
+		if _, err := driver.OpenConn(ctx, "test", here); !errors.As(err, &busy) || busy.Code != wire.CodeBusy {
 			t.Errorf("opened to be used: %v", err)
 		}
 		if err := <-ended; err != nil {
