@@ -92,8 +92,10 @@ func (m *memory) end() {
 	m.unmapUnused()
 }
 
+// unmapUnused frees the pages as well: a client may keep the memory, but not at the daemon's cost.
 func (m *memory) unmapUnused() {
 	if m.ended && m.users == 0 {
+		_ = unix.Fallocate(m.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(m.data)))
 		_ = unix.Munmap(m.data)
 		unix.Close(m.fd)
 	}

@@ -363,7 +363,7 @@ func TestFinishedMemberStaysAway(t *testing.T) {
 func TestReturningMemberOutlivesTheDaemon(t *testing.T) {
 	ctx := testContext(t)
 	d := newDoor(t, serve(t, daemon.Options{}))
-	j, err := open(t, d.path).Configure(ctx, driver.JobConfig{Workers: 2, Here: []int{0}, Partial: true, DeadlineCycles: 1 << 31, CarryOn: 100 * time.Millisecond})
+	j, err := open(t, d.path).Configure(ctx, driver.JobConfig{Workers: 2, Here: []int{0}, Partial: true, DeadlineCycles: 1 << 31, CarryOn: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

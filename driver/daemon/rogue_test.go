@@ -273,8 +273,8 @@ var misdeedsOfBlocks = []misdeed{
 // The daemon counts that, and keeps nothing of it.
 func TestRogues(t *testing.T) {
 	for card, all := range map[string][]misdeed{
-		rogueCard: misdeeds,
-		"cpu:workers=4,chunk=256,jobs=4":                    misdeedsOfBlocks,
+		rogueCard:                        misdeeds,
+		"cpu:workers=4,chunk=256,jobs=4": misdeedsOfBlocks,
 	} {
 		for _, m := range all {
 			t.Run(m.name, func(t *testing.T) { m.beside(t, card, false) })

@@ -130,6 +130,7 @@ func attachTLS(t testing.TB, address string, config *tls.Config, hello *protocol
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.conn.Close() })
+	c.frames = c.conn
 	c.write(append([]byte("TRIBDAT1"), welcome.Key...))
 	return c
 }

@@ -2,8 +2,10 @@ package ring
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +19,31 @@ func rawOf(conn net.Conn) (syscall.RawConn, error) {
 	return plain.SyscallConn()
 }
 
-// ring writes a bell without a wait. A socket that is full has bells that have not been heard.
-func ring(raw syscall.RawConn) {
-	_ = raw.Write(func(fd uintptr) bool { // an error shows in who listens
-		_, _ = unix.Write(int(fd), []byte{1})
-		return true
-	})
+// The system calls of strike and hear do not wait: Go's sockets are non-blocking. They are raw, because
+// Go's scheduler prepares for a long one otherwise, and starts its monitor's thread for that: a tenth of
+// the processor time of a daemon that works for one client.
+
+// strike writes a bell. A socket that is full has bells that have not been heard.
+func strike(fd uintptr) {
+	bell := [1]byte{}
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&bell)), 1)
+}
+
+// hear takes bells. It returns false if there are none, and io.EOF after the last one.
+func hear(fd uintptr) (bool, error) {
+	var rung [mostBells]byte
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&rung)), mostBells)
+		switch {
+		case errno == unix.EINTR:
+		case errno == unix.EAGAIN:
+			return false, nil
+		case errno != 0:
+			return false, errno
+		case n == 0:
+			return false, io.EOF
+		default:
+			return true, nil
+		}
+	}
 }

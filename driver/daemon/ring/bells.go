@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ type bells struct {
 
 	mu        sync.Mutex
 	changed   sync.Cond // a bell has come, or err is set
-	listening bool      // somebody reads the connection
+	listening bool      // somebody listens at the connection
 	err       error     // of the connection
 }
 
@@ -43,14 +44,16 @@ func (b *bells) close() error {
 // ring rings if the other side waits, by its wish.
 func (b *bells) ring(wish *atomic.Uint32) {
 	if wish.Load() != 0 && wish.Swap(0) != 0 && b.raw != nil {
-		ring(b.raw)
+		_ = b.raw.Write(func(fd uintptr) bool { // an error shows in who listens
+			strike(fd)
+			return true
+		})
 	}
 }
 
 // await looks until there are bytes, and waits for bells in between. It returns what look returns, or the
 // error of the connection. The wish is set before the last look, and the other side reads the wish after
-// it has moved its position: so no bell is missed. Whoever comes first reads the connection, and wakes
-// the other one.
+// it has moved its position: so no bell is missed. Whoever comes first listens, and wakes the other one.
 func (b *bells) await(wish *atomic.Uint32, look func() (int, error)) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,12 +81,16 @@ const mostBells = 64
 func (b *bells) listen() {
 	b.listening = true
 	b.mu.Unlock()
-	var rung [mostBells]byte
-	_, err := b.conn.Read(rung[:])
+	var ended error
+	err := b.raw.Read(func(fd uintptr) bool {
+		var heard bool
+		heard, ended = hear(fd)
+		return heard || ended != nil
+	})
 	b.mu.Lock()
 	b.listening = false
-	if err != nil && b.err == nil {
-		b.err = err
+	if b.err == nil {
+		b.err = cmp.Or(err, ended)
 	}
 	b.changed.Broadcast()
 }

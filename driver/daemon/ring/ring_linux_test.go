@@ -54,13 +54,19 @@ func ends(t testing.TB, size Size) (daemon, client *End, memory []byte) {
 	return daemon, client, memory
 }
 
-// TestBothWays: bytes in pieces of all sizes pass small rings both ways at once, in order. The rings wrap
-// around thousands of times, and both sides wait for bytes and for room.
+// TestBothWays: bytes in pieces of all sizes pass both ways at once, in order. Small rings wrap around
+// thousands of times, and both sides wait for bytes and for room. In large ones long copies overlap.
 func TestBothWays(t *testing.T) {
-	daemon, client, _ := ends(t, Size{ToDaemon: 64, ToClient: 256})
+	t.Run("small", func(t *testing.T) { bothWays(t, Size{ToDaemon: 64, ToClient: 256}, 200_000, 600) })
+	t.Run("large", func(t *testing.T) { bothWays(t, Size{ToDaemon: 64 << 10, ToClient: 256 << 10}, 20_000_000, 200_000) })
+}
+
+// bothWays sends bytes in pieces of at most a length.
+func bothWays(t *testing.T, size Size, length, piece int) {
+	daemon, client, _ := ends(t, size)
 	var all sync.WaitGroup
 	for seed, way := range []struct{ from, to *End }{{client, daemon}, {daemon, client}} {
-		sent := make([]byte, 200_000)
+		sent := make([]byte, length)
 		random := rand.New(rand.NewPCG(uint64(seed), 1))
 		for i := range sent {
 			sent[i] = byte(random.Uint32())
@@ -68,7 +74,7 @@ func TestBothWays(t *testing.T) {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(seed), 2))
 			for left := sent; len(left) > 0; {
-				n := min(1+random.IntN(600), len(left))
+				n := min(1+random.IntN(piece), len(left))
 				if _, err := way.from.Write(left[:n]); err != nil {
 					t.Error(err)
 					return
@@ -79,7 +85,7 @@ func TestBothWays(t *testing.T) {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(seed), 3))
 			for left := sent; len(left) > 0; {
-				p := make([]byte, 1+random.IntN(300))
+				p := make([]byte, 1+random.IntN(piece/2))
 				n, err := way.to.Read(p)
 				if err != nil || n > len(left) || !bytes.Equal(p[:n], left[:n]) {
 					t.Errorf("%d bytes before the end: got %d others, %v", len(left), n, err)
@@ -231,6 +237,7 @@ func FuzzGarbled(f *testing.F) {
 	for _, value := range []uint64{1, 63, 64, 65, 1 << 32, ^uint64(0)} {
 		for _, offset := range []uint16{0, 64, 128, 192, head / 2, head/2 + 64, head/2 + 128, head/2 + 192} {
 			f.Add(bytes.Join([][]byte{step(put, 60, 0), step(garble, offset, value), step(read, 64, 0), step(put, 64, 0), step(read, 1, 0)}, nil))
+			f.Add(bytes.Join([][]byte{step(garble, 0, 30), step(garble, offset, value), step(read, 20, 0), step(put, 64, 0)}, nil))
 		}
 	}
 	f.Fuzz(func(t *testing.T, steps []byte) {

@@ -99,11 +99,16 @@ func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.
 	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial)
 }
 
-// openOn opens a session, with shared memory where there can be some. A program that forwards connections
-// to a daemon on another machine, such as ssh, does not forward the memory's descriptor.
+// forwarded are the sockets of programs that forward connections to a daemon on another machine, such as
+// ssh: the descriptor of its memory does not come. A client asks them once.
+var forwarded sync.Map
+
+// openOn opens a session, with shared memory where there can be some.
 func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
-	s, err := openWith(ctx, a, trust, dial, sharesMemory)
+	_, without := forwarded.Load(a.place)
+	s, err := openWith(ctx, a, trust, dial, sharesMemory && !without)
 	if errors.Is(err, errNoDescriptor) {
+		forwarded.Store(a.place, true)
 		s, err = openWith(ctx, a, trust, dial, false)
 	}
 	switch {
