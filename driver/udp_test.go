@@ -62,7 +62,6 @@ func TestOverUDP(t *testing.T) {
 		"Reduce":                         TestReduce,
 		"ReduceSpecialValues":            TestReduceSpecialValues,
 		"VIDWraps":                       TestVIDWraps,
-		"AllReduce":                      TestAllReduce,
 		"InputErrors":                    TestInputErrors,
 		"EveryFormat":                    TestEveryFormat,
 		"TypedArrays":                    TestTypedArrays,
