@@ -7,9 +7,13 @@ import (
 
 	"tributary/driver/cpu"
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
-func init() { transport.Register("cpu", openCPU) }
+func init() {
+	transport.Register("cpu", openCPU)
+	networkCards["cpu"] = func(g geometry, own wire.Address) (NetworkCard, error) { return cpu.NewEndpoint(cpu.Config(g), own) }
+}
 
 // openCPU opens "cpu:", "cpu:DIR" and "cpu:OPTION=VALUE,...".
 func openCPU(_ context.Context, r transport.Request) (transport.Conn, error) {

@@ -18,13 +18,14 @@ import (
 )
 
 // A card that is made to order has by default 16 lanes, as many ports as workers, else 4, and
-// fp32 or the caller's format. Its chunk is the largest that fits into a frame; the rest are
-// hwgen's defaults. It takes no cycles, so its latency is 0.
+// fp32 or the caller's format. Its chunk is the largest that fits into a frame, or on a network into
+// Ethernet's usual MTU; the rest are hwgen's defaults. It takes no cycles, so its latency is 0.
 const (
-	madeLanes  = 16
-	madePorts  = 4
-	madeWindow = 8
-	madeLink   = 32
+	madeLanes    = 16
+	madePorts    = 4
+	madeWindow   = 8
+	madeLink     = 32
+	madeEthernet = 64 // bits of the link on a network
 )
 
 // geometry is the configuration of a card that is made to order. It has the fields of
@@ -48,8 +49,8 @@ type geometry struct {
 // openMade opens "SCHEME:", "SCHEME:DIR" and "SCHEME:OPTION=VALUE,...". build makes the
 // card. A folder with an equals sign in its name needs a slash, as in ./a=b.
 func openMade(scheme string, r transport.Request, build func(geometry) (server, error)) (transport.Conn, error) {
-	if r.Address == "" || strings.Contains(r.Address, "=") && !strings.Contains(r.Address, "/") {
-		g, err := madeToMeasure(scheme, r)
+	if isToMeasure(r.Address) {
+		g, err := madeToMeasure(scheme, r, wire.ShellStream)
 		if err != nil {
 			return nil, err
 		}
@@ -73,17 +74,25 @@ func openMade(scheme string, r transport.Request, build func(geometry) (server, 
 	return &folderConn{serve(card), manifest}, nil
 }
 
-// madeToMeasure returns the configuration of the card for the options in the name and the
-// caller's needs.
-func madeToMeasure(scheme string, r transport.Request) (geometry, error) {
+// isToMeasure reports whether a name has options, or nothing, after its scheme.
+func isToMeasure(address string) bool {
+	return address == "" || strings.Contains(address, "=") && !strings.Contains(address, "/")
+}
+
+// madeToMeasure returns the configuration of the card with a shell for the options in the name and
+// the caller's needs.
+func madeToMeasure(scheme string, r transport.Request, shell wire.Shell) (geometry, error) {
 	g := geometry{
 		Lanes:  madeLanes,
 		Ports:  cmp.Or(r.Workers, madePorts),
 		Window: madeWindow,
 		Format: cmp.Or(r.Format, wire.FP32),
 		Sum:    wire.SumTree,
-		Shell:  wire.ShellStream,
+		Shell:  shell,
 		Link:   madeLink,
+	}
+	if shell == wire.ShellUDP {
+		g.Link = madeEthernet
 	}
 	if r.Address != "" {
 		for option := range strings.SplitSeq(r.Address, ",") {
@@ -93,7 +102,7 @@ func madeToMeasure(scheme string, r transport.Request) (geometry, error) {
 		}
 	}
 	g.Result = cmp.Or(g.Result, g.Format)
-	if g.Chunk == 0 {
+	if g.Chunk == 0 && shell == wire.ShellStream {
 		g.Chunk = g.largestChunk()
 	}
 	return g, nil

@@ -8,9 +8,15 @@ import (
 
 	"tributary/driver/model"
 	"tributary/driver/transport"
+	"tributary/driver/wire"
 )
 
-func init() { transport.Register("model", openModel) }
+func init() {
+	transport.Register("model", openModel)
+	networkCards["model"] = func(g geometry, own wire.Address) (NetworkCard, error) {
+		return model.NewEndpoint(model.Config(g), own)
+	}
+}
 
 // openModel opens "model:", "model:DIR" and "model:OPTION=VALUE,...".
 func openModel(_ context.Context, r transport.Request) (transport.Conn, error) {

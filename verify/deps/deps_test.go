@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/usbip"},
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/udp", "driver/virtual/usbip"},
 
 	// The library for C and Python: the driver, and the scheme of daemons.
 	"driver/capi": {"driver", "driver/element", "driver/wire", "driver/transport/serve", "driver/transport/usb"},

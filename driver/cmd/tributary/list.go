@@ -55,7 +55,7 @@ func listCards() ([]listedCard, error) {
 		return nil, err
 	}
 	for _, r := range running {
-		cards = append(cards, listedCard{r.Card, true, "a virtual card that runs, built in " + r.Dir})
+		cards = append(cards, listedCard{r.Card, true, r.what()})
 	}
 	folders, err := findFolders(".")
 	if err != nil {

@@ -8,7 +8,16 @@ import (
 // A runningCard is a virtual card that `tributary sim` runs.
 type runningCard struct {
 	Card string `json:"card"` // as accepted by -card
-	Dir  string `json:"dir"`  // of the card, absolute
+	Dir  string `json:"dir"`  // of a built card, absolute
+	Made string `json:"made"` // the name by which a card in software was made
+}
+
+// what describes the card.
+func (c runningCard) what() string {
+	if c.Made != "" {
+		return "a card in software that runs on the network, made as " + c.Made
+	}
+	return "a virtual card that runs, built in " + c.Dir
 }
 
 // cardNotes names the notes of running cards.

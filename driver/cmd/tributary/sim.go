@@ -36,10 +36,14 @@ type simFlags struct {
 func newSim() *cobra.Command {
 	f := &simFlags{}
 	cmd := &cobra.Command{
-		Use:   "sim DIR",
+		Use:   "sim CARD",
 		Short: "Run a virtual card",
-		Long: `Runs the virtual card built in DIR until Ctrl-C, and prints its address. Hosts use
-it one after another. At the end the card prints its cycles, beats and bytes.
+		Long: `Runs a virtual card until Ctrl-C, and prints its address. CARD is the folder of a
+card built there, or a card in software: model:, cpu:, with the options that
+their names take.
+
+Hosts use a built card one after another. At its end it prints its cycles, beats
+and bytes.
 
 With -usbip the card is a USB device that any Linux machine can attach (modprobe
 vhci-hcd; sim prints the command). Programs there open it like any USB device,
@@ -49,20 +53,28 @@ or FT2232H (ftdi:), FT601 or FT600 (ft60x:).
 
 With -pty the card serves on a pseudo-terminal (serial:).
 
-Build it first: make -C DIR/sim (with -trace: make -C DIR/sim trace)`,
+Build it first: make -C CARD/sim (with -trace: make -C CARD/sim trace)
+
+A card in software is on the network, where several hosts use it at once (udp:).
+It believes what source addresses say: use 127.0.0.1 or a network that you trust.`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
   tributary sim tributary_l16_w4_fp32_tree -listen tcp:127.0.0.1:7000
   tributary sim tributary_l16_w4_fp32_tree -usbip 127.0.0.1:3240
   tributary sim tributary_l16_w4_fp32_tree -pty card.tty
-  tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst`,
-		Args: exactly("DIR, the card's folder,"),
+  tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst
+  tributary sim model:workers=4
+  tributary sim cpu:workers=8,format=bf16 -listen udp:192.0.2.7`,
+		Args: exactly("CARD, the card's folder or a card in software,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if driver.IsSoftware(args[0]) {
+				return f.runOnNetwork(cmd, args[0])
+			}
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`, unix:PATH or tcp:HOST:PORT (default unix:DIR/sim/build/card.sock)")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "listen at this `ADDRESS`: unix:PATH or tcp:HOST:PORT (default unix:CARD/sim/build/card.sock); udp:HOST[:PORT] for a card in software (default udp:127.0.0.1:21570)")
 	cmd.Flags().StringVar(&f.usbip, "usbip", "", "serve a USB device over USB/IP at `HOST:PORT` instead of a socket")
-	cmd.Flags().StringVar(&f.serial, "serial", "", "set the USB device's serial `NUMBER` (default derived from DIR)")
+	cmd.Flags().StringVar(&f.serial, "serial", "", "set the USB device's serial `NUMBER` (default derived from the folder)")
 	cmd.Flags().StringVar(&f.bridge, "bridge", "", "put a FIFO bridge between the card and USB: `CHIP` is "+chips())
 	cmd.Flags().StringVar(&f.pty, "pty", "", "serve on a pseudo-terminal at `PATH` instead of a socket")
 	cmd.Flags().Uint32Var(&f.baud, "baud", serial.DefaultBaud, "talk to hosts that set the serial port to this `RATE`")
@@ -157,7 +169,7 @@ func (f *simFlags) runOnSocket(ctx context.Context, folder cardFolder, out, errs
 	}
 	return f.keepUp(ctx, folder, listen, func(name string) (stop func()) {
 		fmt.Fprintln(out, "listening", name)
-		return showRunning(name, folder.dir, errs)
+		return showBuilt(name, folder.dir, errs)
 	}, out, errs)
 }
 
@@ -248,12 +260,18 @@ func follow(said io.Reader, out io.Writer, listens listener) {
 	}
 }
 
-// showRunning notes a card for tributary list until the returned function is called.
-func showRunning(name, dir string, errs io.Writer) (stop func()) {
+// showBuilt notes a card that was built in dir for tributary list until the returned function is
+// called.
+func showBuilt(name, dir string, errs io.Writer) (stop func()) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	remove, err := noteRunning(runningCard{Card: absoluteCard(name), Dir: dir})
+	return showRunning(runningCard{Card: absoluteCard(name), Dir: dir}, errs)
+}
+
+// showRunning notes a card for tributary list until the returned function is called.
+func showRunning(card runningCard, errs io.Writer) (stop func()) {
+	remove, err := noteRunning(card)
 	if err != nil {
 		fmt.Fprintf(errs, "tributary list will not show this card: %v\n", err)
 		return func() {}

@@ -16,8 +16,8 @@ const markBytes = 4
 // controlBytes has room for the control messages of a datagram: its IP_TOS alone.
 var controlBytes = unix.CmsgSpace(markBytes)
 
-// mark has the socket show the ECN field of received datagrams, and set "don't fragment".
-func mark(conn *net.UDPConn) error {
+// setUp has the socket show the ECN field of received datagrams, and set "don't fragment".
+func setUp(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err

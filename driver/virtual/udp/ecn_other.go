@@ -11,7 +11,7 @@ import (
 // Only Linux shows and sets the ECN field here.
 const controlBytes = 0
 
-func mark(*net.UDPConn) error { return nil }
+func setUp(*net.UDPConn) error { return nil }
 
 func receivedMark([]byte) wire.ECN { return wire.NotECT }
 

@@ -4,27 +4,28 @@ import (
 	"net"
 
 	"golang.org/x/net/ipv4"
+
+	"tributary/driver/wire"
 )
 
 // outbox gathers the datagrams that leave, for few calls of the system.
 type outbox struct {
-	conn packets
-	ms   []ipv4.Message // reused for their memory
-	n    int            // that wait
+	ms []ipv4.Message // reused for their memory
+	n  int            // that wait
 }
 
-func newOutbox(conn packets) outbox {
+func newOutbox() outbox {
 	ms := make([]ipv4.Message, batch)
 	for i := range ms {
 		ms[i].Buffers = [][]byte{nil}
 		ms[i].Addr = &net.UDPAddr{IP: make(net.IP, net.IPv4len)}
 		ms[i].OOB = make([]byte, 0, controlBytes)
 	}
-	return outbox{conn: conn, ms: ms}
+	return outbox{ms: ms}
 }
 
 // collect takes all datagrams that the card has to send. It sends full batches.
-func (o *outbox) collect(card Card) {
+func (o *outbox) collect(card Card, at packets) {
 	for {
 		m := &o.ms[o.n]
 		datagram, to, mark, ok := card.Send(m.Buffers[0][:0])
@@ -32,19 +33,27 @@ func (o *outbox) collect(card Card) {
 			return
 		}
 		m.Buffers[0] = datagram
-		setUDPAddr(m.Addr.(*net.UDPAddr), to)
+		address(m, to)
 		m.OOB = appendMark(m.OOB[:0], mark)
 		if o.n++; o.n == len(o.ms) {
-			o.flush()
+			o.flush(at)
 		}
 	}
 }
 
+// address sets the destination of a message, in the memory that it has for that.
+func address(m *ipv4.Message, to wire.Address) {
+	a, dst := addrPortOf(to), m.Addr.(*net.UDPAddr)
+	ip := a.Addr().As4()
+	copy(dst.IP, ip[:])
+	dst.Port = int(a.Port())
+}
+
 // flush sends the datagrams that wait. One that the system does not take is lost, as on any network:
 // it may be too long for the way, or there is no way.
-func (o *outbox) flush() {
+func (o *outbox) flush(at packets) {
 	for ms := o.ms[:o.n]; len(ms) > 0; {
-		n, err := o.conn.WriteBatch(ms, 0)
+		n, err := at.WriteBatch(ms, 0)
 		if err != nil || n < 1 {
 			n = 1 // the first one is lost
 		}

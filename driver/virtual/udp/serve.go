@@ -3,6 +3,7 @@ package udp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Card interface {
 
 	Cycles() uint64        // the card's clock
 	Advance(cycles uint64) // advances it
+	Own() wire.Address     // the card's own address, in effect when everything has left
 }
 
 // The clock of a card follows real time, with an update at least every tick.
@@ -45,46 +47,62 @@ type packets interface {
 	Close() error
 }
 
+// site is where a card is reached.
+type site struct {
+	packets
+	station uint64 // IPv4 address and UDP port, as in wire.Address
+}
+
 // server is one run of Serve: the reader and the clock share the card and what leaves.
 type server struct {
-	conn  packets
+	move  func(to wire.Address) (packets, error)
 	began time.Time
 	from  uint64 // the card's clock at that time
 
-	mu   sync.Mutex // guards the card and out
+	mu   sync.Mutex // guards the rest; the reader alone changes at
+	at   site
+	over bool // at is closed
 	card Card
 	out  outbox
 }
 
-// serve runs a card at a socket until ctx ends, and closes the socket.
-func serve(ctx context.Context, conn packets, card Card) error {
-	s := &server{conn: conn, began: time.Now(), from: card.Cycles(), card: card, out: newOutbox(conn)}
-	over := make(chan struct{})
+// serve runs a card at a site until ctx ends, and closes the site. move opens another one.
+func serve(ctx context.Context, at site, move func(wire.Address) (packets, error), card Card) error {
+	s := &server{move: move, began: time.Now(), from: card.Cycles(), at: at, card: card, out: newOutbox()}
+	stopped := make(chan struct{})
 	var clock sync.WaitGroup
-	clock.Go(func() { s.keepTime(over) })
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	clock.Go(func() { s.keepTime(stopped) })
+	cancelled := context.AfterFunc(ctx, func() { s.close() })
 	err := s.receive()
-	close(over)
+	close(stopped)
 	clock.Wait()
-	if !stop() {
-		return nil
+	if !cancelled() {
+		return nil // ctx has closed the site, which the reader found
 	}
-	return errors.Join(err, conn.Close())
+	return errors.Join(err, s.close())
+}
+
+// close closes the site, for ever.
+func (s *server) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	return s.at.Close()
 }
 
 // keepTime advances the card's clock while there is no traffic.
-func (s *server) keepTime(over <-chan struct{}) {
+func (s *server) keepTime(stopped <-chan struct{}) {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	for {
 		select {
-		case <-over:
+		case <-stopped:
 			return
 		case <-ticks.C:
 			s.mu.Lock()
 			s.catchUp()
-			s.out.collect(s.card)
-			s.out.flush()
+			s.out.collect(s.card, s.at)
+			s.out.flush(s.at)
 			s.mu.Unlock()
 		}
 	}
@@ -98,21 +116,23 @@ func (s *server) catchUp() {
 	}
 }
 
-// receive passes datagrams to the card, and sends what it answers, until the socket fails.
+// receive passes datagrams to the card, and sends what it answers, until a socket fails.
 func (s *server) receive() error {
 	in := newMessages()
 	for {
-		n, err := s.conn.ReadBatch(in, 0)
+		n, err := s.at.ReadBatch(in, 0)
 		if err != nil {
 			return err
 		}
-		s.take(in[:n])
+		if err := s.take(in[:n]); err != nil {
+			return err
+		}
 	}
 }
 
 // take passes datagrams to the card. What the card answers to one is taken before it sees the next,
 // so that no status replaces another.
-func (s *server) take(in []ipv4.Message) {
+func (s *server) take(in []ipv4.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catchUp()
@@ -120,10 +140,26 @@ func (s *server) take(in []ipv4.Message) {
 		m := &in[i]
 		if from, ok := m.Addr.(*net.UDPAddr); ok {
 			s.card.Receive(m.Buffers[0][:m.N], addressOf(from.AddrPort()), receivedMark(m.OOB[:m.NN]))
-			s.out.collect(s.card)
+			s.out.collect(s.card, s.at)
 		}
 	}
-	s.out.flush()
+	s.out.flush(s.at)
+	return s.follow()
+}
+
+// follow moves to the card's own address if a host has changed that; mu must be held.
+func (s *server) follow() error {
+	own := s.card.Own()
+	if own.Station == s.at.station || s.over {
+		return nil
+	}
+	to, err := s.move(own)
+	if err != nil {
+		return fmt.Errorf("udp: the card was given the address %v: %w", addrPortOf(own), err)
+	}
+	old := s.at
+	s.at = site{to, own.Station}
+	return old.Close()
 }
 
 // newMessages returns a batch to receive.

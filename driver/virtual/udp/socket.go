@@ -19,7 +19,7 @@ type Socket struct {
 }
 
 // Listen opens a socket at HOST:PORT, for IPv4; port 0 takes a free one. HOST is one address of this
-// machine: a card has one.
+// machine, because a card has one.
 func Listen(address string) (*Socket, error) {
 	at, err := net.ResolveUDPAddr("udp4", address)
 	if err != nil {
@@ -32,7 +32,7 @@ func Listen(address string) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	if err := mark(conn); err != nil {
+	if err := setUp(conn); err != nil {
 		return nil, errors.Join(fmt.Errorf("udp: %w", err), conn.Close())
 	}
 	return &Socket{conn: conn, address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, nil
@@ -44,30 +44,37 @@ func (s *Socket) Address() wire.Address { return addressOf(s.address) }
 // Name returns the card's name for hosts on this machine.
 func (s *Socket) Name() string { return "udp:" + s.address.String() }
 
-// Close closes the socket, for those that do not serve a card.
+// Close closes a socket that serves no card.
 func (s *Socket) Close() error { return s.conn.Close() }
 
-// Serve runs the card until ctx ends, and closes the socket. It then returns nil; otherwise it
-// returns the socket's error. Real time drives the card's clock, with 100 cycles per microsecond, or
-// more if its traffic takes more.
+// Serve runs the card until ctx ends. It then returns nil; otherwise it returns the socket's error.
+// In any case it closes the socket. Real time drives the card's clock, with 100 cycles per
+// microsecond, or more if its traffic takes more. When a host gives the card another address, the
+// card moves there; Serve fails if this machine does not have the address.
 func (s *Socket) Serve(ctx context.Context, card Card) error {
-	return serve(ctx, ipv4.NewPacketConn(s.conn), card)
+	return serve(ctx, site{packets: ipv4.NewPacketConn(s.conn), station: s.Address().Station}, move, card)
 }
 
-// addressOf returns a socket's address as a card sees it.
+// move opens a socket at a card's new address.
+func move(to wire.Address) (packets, error) {
+	socket, err := Listen(addrPortOf(to).String())
+	if err != nil {
+		return nil, err
+	}
+	return ipv4.NewPacketConn(socket.conn), nil
+}
+
+// addressOf returns a socket's address as a card has it.
 func addressOf(a netip.AddrPort) wire.Address {
-	ip := a.Addr().As4()
 	station := uint64(a.Port())
-	for _, b := range ip {
+	for _, b := range a.Addr().As4() {
 		station = station<<8 | uint64(b)
 	}
 	return wire.Address{Station: station}
 }
 
-// setUDPAddr sets the address of a datagram to where a card sends it; dst has 4 bytes for IPv4.
-func setUDPAddr(dst *net.UDPAddr, to wire.Address) {
-	for i := range dst.IP {
-		dst.IP[i] = byte(to.Station >> (8 * (len(dst.IP) - 1 - i)))
-	}
-	dst.Port = int(uint16(to.Station >> 32))
+// addrPortOf is the inverse of addressOf.
+func addrPortOf(a wire.Address) netip.AddrPort {
+	ip := netip.AddrFrom4([4]byte{byte(a.Station >> 24), byte(a.Station >> 16), byte(a.Station >> 8), byte(a.Station)})
+	return netip.AddrPortFrom(ip, uint16(a.Station>>32))
 }

@@ -1,0 +1,73 @@
+package driver
+
+// Cards in software on a network. They have the names of cards that are made to order, and a socket
+// of their own (driver/virtual/udp).
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tributary/driver/transport"
+	"tributary/driver/wire"
+)
+
+// NetworkCard is a card in software on a network, without its socket. Its methods must not be called
+// concurrently.
+type NetworkCard interface {
+	// Receive takes a datagram that came from an address with a mark in its IP header.
+	Receive(datagram []byte, from wire.Address, mark wire.ECN)
+
+	// Send appends the next datagram that leaves to dst, and returns its destination and its mark. ok
+	// is false if there is none.
+	Send(dst []byte) (datagram []byte, to wire.Address, mark wire.ECN, ok bool)
+
+	Cycles() uint64        // the card's clock
+	Advance(cycles uint64) // advances it
+	Own() wire.Address     // the card's own address, once everything has left
+}
+
+// networkCards makes the cards, by the scheme of their names.
+var networkCards = map[string]func(geometry, wire.Address) (NetworkCard, error){}
+
+// IsSoftware reports whether a card's name is that of a card in software, such as "model:" or
+// "cpu:workers=8".
+func IsSoftware(name string) bool {
+	scheme, _, ok := strings.Cut(name, ":")
+	return ok && networkCards[scheme] != nil
+}
+
+// NewNetworkCard makes the card in software that a name describes, with an address of its own: as
+// Open does for "cpu:", "cpu:DIR" and "cpu:OPTION=VALUE,...", but on a network. The card in DIR must
+// have been generated for one.
+func NewNetworkCard(name string, own wire.Address) (NetworkCard, error) {
+	card, err := newNetworkCard(name, own)
+	if err != nil {
+		return nil, &NoCardError{Name: name, Err: err}
+	}
+	return card, nil
+}
+
+func newNetworkCard(name string, own wire.Address) (NetworkCard, error) {
+	scheme, address, _ := strings.Cut(name, ":")
+	build := networkCards[scheme]
+	if build == nil {
+		return nil, errors.New("only cards in software, model: or cpu:, are made to order")
+	}
+	if isToMeasure(address) {
+		g, err := madeToMeasure(scheme, transport.Request{Address: address}, wire.ShellUDP)
+		if err != nil {
+			return nil, err
+		}
+		return build(g, own)
+	}
+	manifest, err := transport.ReadManifest(address)
+	if err != nil {
+		return nil, err
+	}
+	g := manifestGeometry(manifest)
+	if g.Shell != wire.ShellUDP {
+		return nil, fmt.Errorf("its shell is %v; a card on a network has the shell %v", g.Shell, wire.ShellUDP)
+	}
+	return build(g, own)
+}
