@@ -98,7 +98,8 @@
 //   - EndedError: the job is over
 //   - StoppedError, or another type that wraps the context's error: the context of this
 //     call has ended. Other calls of the job find a GivenUpError in their EndedError.
-//   - DiedError: the card is gone
+//   - DiedError: the card is gone; with a LeaseLostError in it, a card on a network has
+//     another owner now, or none
 //   - LostError: a DiedError of a card that did not come back in time, or that came back
 //     as another card
 //

@@ -363,7 +363,7 @@ func (e *EvictedError) rest(place) string {
 		e.Rank, e.VID, why)
 }
 
-// DiedError means that the link to the card broke.
+// DiedError means that the link to the card broke, or that the card was lost (LeaseLostError).
 type DiedError struct {
 	Card string
 	Err  error // the error of the link
@@ -374,6 +374,9 @@ func (e *DiedError) place() place            { return place{card: e.Card} }
 func (e *DiedError) rest(named place) string { return e.text("it", named) }
 
 func (e *DiedError) text(card string, named place) string {
+	if lost := (*LeaseLostError)(nil); errors.As(e.Err, &lost) {
+		return fmt.Sprintf("%s is lost: %s; open it again", card, lost)
+	}
 	return fmt.Sprintf("%s disconnected: %s; start it and open it again", card, named.within(e.Err))
 }
 

@@ -32,7 +32,7 @@ func (e *LeaseLostError) Error() string {
 	if e.Owned {
 		by = "another host owns it now"
 	}
-	return "this host has lost it by its silence, or the card was reset; " + by
+	return "this host was silent for the card's lease, or the card was reset, and " + by
 }
 
 // lease is what the owner of a card knows of its lease; guarded by Card.mu.

@@ -189,7 +189,7 @@ func TestLeaseLost(t *testing.T) {
 			}
 			proxy.Held.Store(false)
 			err = pending.Wait(testContext(t))
-			wantError[*driver.DiedError](t, err, "this host has lost it by its silence")
+			wantError[*driver.DiedError](t, err, "is lost: this host was silent for the card's lease", "open it again")
 			if lost := wantError[*driver.LeaseLostError](t, err); lost.Owned != taken {
 				t.Errorf("%+v", lost)
 			}

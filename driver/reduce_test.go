@@ -117,7 +117,7 @@ func allReduce(ctx context.Context, job *driver.Job, buffers [][]float32) []erro
 // TestAllReduce has the members call at the same time, each at its own pace. There are several
 // reductions, between calls of Reduce.
 func TestAllReduce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{})
 		const rounds = 20

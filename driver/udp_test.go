@@ -53,31 +53,30 @@ func onNetwork(cfg model.Config) model.Config {
 // run there:
 //
 //   - those that damage, delay or record a byte stream, imitate a card or look at its frames, such as
-//     TestCancel, TestJobsSideBySide and TestStallsAtRandom. TestFaultyNetwork damages datagrams;
+//     TestCancel, TestJobsSideBySide, TestEndOfOneJobDoesNotAffectOthers and TestStallsAtRandom.
+//     TestFaultyNetwork damages datagrams;
 //   - TestDetachInTheMiddle, whose arrays are too long for the race detector and real sockets;
 //   - those whose time must pass in a bubble, because they sleep or compare times, such as those of
 //     deadlines. TestOnPackets runs them on packets in memory.
 func TestOverUDP(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
-		"Reduce":                         TestReduce,
-		"ReduceSpecialValues":            TestReduceSpecialValues,
-		"VIDWraps":                       TestVIDWraps,
-		"AllReduce":                      TestAllReduce,
-		"InputErrors":                    TestInputErrors,
-		"EveryFormat":                    TestEveryFormat,
-		"TypedArrays":                    TestTypedArrays,
-		"ByteArrayErrors":                TestByteArrayErrors,
-		"Exceptions":                     TestExceptions,
-		"ExceptionsOfEachJob":            TestExceptionsOfEachJob,
-		"ConfigureBesideCounters":        TestConfigureBesideCounters,
-		"ConfigureSideBySide":            TestConfigureSideBySide,
-		"ResetBesideConfigure":           TestResetBesideConfigure,
-		"JobsHaveNumbersAndSlots":        TestJobsHaveNumbersAndSlots,
-		"NoFreeSlots":                    TestNoFreeSlots,
-		"ACardOfOneJobReplacesIt":        TestACardOfOneJobReplacesIt,
-		"EndOfOneJobDoesNotAffectOthers": TestEndOfOneJobDoesNotAffectOthers,
-		"Pending":                        TestPending,
-		"PendingFails":                   TestPendingFails,
+		"Reduce":                  TestReduce,
+		"ReduceSpecialValues":     TestReduceSpecialValues,
+		"VIDWraps":                TestVIDWraps,
+		"InputErrors":             TestInputErrors,
+		"EveryFormat":             TestEveryFormat,
+		"TypedArrays":             TestTypedArrays,
+		"ByteArrayErrors":         TestByteArrayErrors,
+		"Exceptions":              TestExceptions,
+		"ExceptionsOfEachJob":     TestExceptionsOfEachJob,
+		"ConfigureBesideCounters": TestConfigureBesideCounters,
+		"ConfigureSideBySide":     TestConfigureSideBySide,
+		"ResetBesideConfigure":    TestResetBesideConfigure,
+		"JobsHaveNumbersAndSlots": TestJobsHaveNumbersAndSlots,
+		"NoFreeSlots":             TestNoFreeSlots,
+		"ACardOfOneJobReplacesIt": TestACardOfOneJobReplacesIt,
+		"Pending":                 TestPending,
+		"PendingFails":            TestPendingFails,
 	} {
 		t.Run(name, test)
 	}

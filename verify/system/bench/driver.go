@@ -39,6 +39,31 @@ func driverRows(ctx context.Context) ([]Row, error) {
 	return []Row{framesRow(median(crc)), modelRow(median(paths))}, nil
 }
 
+// packetRows runs the benchmark of packets to and from a card on a network. Both sides of the row are
+// in CPU time, because the far end is another process.
+func packetRows(ctx context.Context) ([]Row, error) {
+	progress("sending packets over the loopback network, by the driver and by bare batches")
+	whole, err := compileTest(ctx, "driver")
+	if err != nil {
+		return nil, err
+	}
+	var pairs []pair
+	for range rounds {
+		speed, err := benchmark(ctx, whole, "BenchmarkPackets", "-test.cpu=1")
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, pair{speed["BenchmarkPackets/driver"], speed["BenchmarkPackets/bare"]})
+	}
+	return []Row{packetRow(median(pairs))}, nil
+}
+
+func packetRow(p pair) Row {
+	return Row{Name: "driver: packets of 1 KiB sent, taken and checked, one core", Value: p.value, Unit: "MB/s"}.
+		beside("bare ReadBatch and WriteBatch", p.peer).
+		mustRatio(0.8)
+}
+
 // compileTest builds the test program of a package and returns its path.
 func compileTest(ctx context.Context, folderOf string) (string, error) {
 	program := filepath.Join(folder, strings.ReplaceAll(folderOf, "/", "_")+".test")

@@ -6,7 +6,7 @@
 // also writes the table to build/bench/bench.json. A row that misses its target is marked, but the
 // exit status stays 0: speeds depend on the machine and its load.
 //
-// The flag -rows selects groups of rows: cards, stalls, links, losses, driver, software, usb, and those
+// The flag -rows selects groups of rows: cards, stalls, links, losses, driver, packets, software, usb, and those
 // of cards that a daemon shares: serve, tls, allreduce, fairness, rogue, lost.
 //
 // Rows of shared cards have real processes: bin/tributary is the daemon, and this program starts itself
@@ -38,6 +38,7 @@ var groups = []struct {
 	{"links", linkRows},
 	{"losses", lossRows},
 	{"driver", driverRows},
+	{"packets", packetRows},
 	{"software", softwareRows},
 	{"usb", usbRows},
 	{"serve", serveRows},
