@@ -409,6 +409,7 @@ func TestTheAddressTable(t *testing.T) {
 	assert.Equal(t, wire.CodeStaleEpoch, s.setUp(1, 0, setup{ports: 0b1101, chunk: 1, window: 1}))
 	assert.Equal(t, hostB, s.entry(1, 0), "a refused commit changes nothing")
 
+	s.members(wire.Address{Station: hostE.Station | 0xffff<<48, MAC: hostE.MAC | 0xff<<56}) // bits without a meaning
 	require.Equal(t, wire.CodeDone, s.setUp(1, 2, setup{ports: 0b0011, chunk: 1, window: 1}))
 	want = []wire.Address{hostE, hostD, {}, {}}
 	for port := range want {

@@ -174,6 +174,7 @@ func TestErrors(t *testing.T) {
 			"sim -listen udp:127.0.0.1:0 cpu:workers=65",
 			"sim -listen udp:127.0.0.1:0 cpu:chunk=2064",
 			"sim -listen udp:127.0.0.1:0 model:w.npy",
+			"sim -listen udp:127.0.0.1:0 cpu:unbuilt",
 			"sim -listen udp:0.0.0.0 model:",
 			"sim -listen udp:127.0.0.1:70000 model:",
 			"info -card sim:unbuilt",

@@ -18,6 +18,10 @@ type Socket struct {
 	address netip.AddrPort
 }
 
+// waitingBytes is the memory that the system is asked for, for datagrams that the card has not taken:
+// the windows of many members. The system may grant less.
+const waitingBytes = 4 << 20
+
 // Listen opens a socket at HOST:PORT, for IPv4; port 0 takes a free one. HOST is one address of this
 // machine, because a card has one.
 func Listen(address string) (*Socket, error) {
@@ -32,7 +36,7 @@ func Listen(address string) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	if err := setUp(conn); err != nil {
+	if err := errors.Join(setUp(conn), conn.SetReadBuffer(waitingBytes)); err != nil {
 		return nil, errors.Join(fmt.Errorf("udp: %w", err), conn.Close())
 	}
 	return &Socket{conn: conn, address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, nil
