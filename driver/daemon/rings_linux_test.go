@@ -243,3 +243,18 @@ func TestFrameInTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueInTheRing: frames that a client has not read are in the queue's metric.
+func TestQueueInTheRing(t *testing.T) {
+	s, path := serveNamed(t, rogueCard, daemon.Options{})
+	c := attach(t, path, &protocol.Hello{Version: 1, Rings: true})
+	for range 3 {
+		c.write(frame.Append(nil, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic}, nil))
+	}
+	reply := frame.Append(nil, &frame.Header{Kind: wire.KindReply}, nil)
+	awaitMetric(t, s, `tributary_queue_bytes{card="card"}`, float64(3*len(reply)))
+	for range 3 {
+		c.read()
+	}
+	awaitMetric(t, s, `tributary_queue_bytes{card="card"}`, 0)
+}
