@@ -1,0 +1,65 @@
+package main
+
+// config is a few lives of owners and members, and how often they may fail.
+type config struct {
+	name, about string
+
+	owners   int // lives
+	jobs     int // jobs that an owner sets up, one after another
+	setups   int // attempts of each owner
+	lives    []life
+	left     failures
+	returns  bool // members join at any time, and return
+	stranger bool // a stranger writes registers and sends data
+	settings bool // consecutive jobs have chunks of different sizes
+	large    bool // explored by the command alone, with -large
+}
+
+// life is a member's life. Its ticket is for a job of an owner.
+type life struct{ rank, owner, job int }
+
+// pair returns a member for each rank of an owner's job.
+func pair(owner, job int) []life { return []life{{0, owner, job}, {1, owner, job}} }
+
+func lives(groups ...[]life) []life {
+	var all []life
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+// back is a member's return: another life of rank 0.
+func back(owner, job int) []life { return []life{{0, owner, job}} }
+
+// configs are explored with their exact numbers of states: by the tests, unless they are large.
+var configs = []config{
+	{name: "owner", about: "an owner sets a job up twice at most", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), left: failures{owners: 1, members: 1}},
+	{name: "return", about: "a member returns, and the owner sets its job up again", owners: 1, jobs: 1, setups: 3, lives: lives(pair(0, 0), back(0, 0)), returns: true},
+	{name: "owners", about: "two owners that live at a time", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0))},
+	{name: "jobs", about: "an owner sets up two jobs", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true},
+	{name: "power", about: "the card loses its power", owners: 1, jobs: 1, setups: 3, lives: pair(0, 0), left: failures{power: 1}},
+	{name: "power-owners", about: "", owners: 2, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}},
+	{name: "stranger", about: "", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), stranger: true},
+}
+
+// reserve returns the owner and the first member that come when faults have stopped.
+func (c *config) reserve() (owner, member int) { return c.owners, len(c.lives) }
+
+// life returns a member's rank and ticket.
+func (c *config) life(m int) life {
+	if owner, first := c.reserve(); m >= first {
+		return life{rank: m - first, owner: owner}
+	}
+	return c.lives[m]
+}
+
+func (c *config) people() (owners, members int) { return c.owners + 1, len(c.lives) + ranks }
+
+// setting returns the size of the chunks of an owner's job.
+func (c *config) setting(owner, job int8) int8 {
+	if c.settings {
+		return 1 + (owner+job)%2
+	}
+	return 1
+}
