@@ -21,10 +21,15 @@ func (w *world) mayWrite(from address) bool {
 // answers reports whether the card takes register accesses: a commit holds them up.
 func (w *world) answers() bool { return w.card.committer == 0 || w.weak(overtaken) }
 
-// writeOwner has a write of OWNER reach the card.
+// writeOwner has a write of OWNER reach the card. Nothing stays of what others have staged.
 func (w *world) writeOwner(token int8, from address) {
-	if c := &w.card; c.owner == 0 || w.weak(takeAny) {
-		c.owner, c.from = token, from
+	c := &w.card
+	if c.owner != 0 && !w.weak(takeAny) {
+		return
+	}
+	c.owner, c.from = token, from
+	if !w.weak(stagedStays) {
+		c.token, c.staged = 0, values{}
 	}
 }
 
@@ -75,7 +80,7 @@ func (w *world) writeCommit(by int, setup, epoch int8, from address) (answer cod
 		return epochInUse, false
 	case epoch <= c.last && !w.weak(anyOlderEpoch) && !(c.up && w.weak(sameEpochAgain) && epoch == c.job.epoch):
 		return staleEpoch, false
-	case c.staged.members[0] == 0 || c.staged.members[1] == 0 || c.staged.members[0] == c.staged.members[1]:
+	case !w.distinct(c.staged.members) && !w.weak(membersUnchecked):
 		return badMember, false
 	}
 	if c.up {
@@ -85,6 +90,9 @@ func (w *world) writeCommit(by int, setup, epoch int8, from address) (answer cod
 	c.committer, c.commit, c.last = c.owner, job{epoch, c.staged, int8(by), setup}, epoch
 	return "", true
 }
+
+// distinct reports whether the members have addresses, and different ones.
+func (w *world) distinct(m entries) bool { return m[0] != 0 && m[1] != 0 && m[0] != m[1] }
 
 // replaced judges a commit that ends the running job.
 func (w *world) replaced(by int, setup int8) {
@@ -159,8 +167,8 @@ func (w *world) takeData(of contribution, rank int, from address, epoch, setting
 	if c.held[0].member != 0 && c.held[1].member != 0 && !c.summed {
 		c.summed = true
 		w.judgeSum()
-		if int(c.job.by) < maxOwners {
-			w.owners[c.job.by].results |= bit(c.job.setup)
+		if m := c.held[0].member; m != stranger {
+			w.owners[w.members[m-1].by].results |= bit(c.held[0].setup)
 		}
 	}
 	return false

@@ -14,7 +14,7 @@ func (w *world) join(m, o int) bool {
 	if w.earlier(m) || int(seat) > m+1 {
 		return false
 	}
-	if seat != 0 && p.setups[p.setup].epoch != 0 && !w.weak(tableAtOnce) && !w.again(o) {
+	if seat != 0 && p.setups[p.setup].epoch != 0 && !w.weak(tableAtOnce) && !w.nextSetup(o) {
 		return false
 	}
 	w.say("member %d joins %s as rank %d", m, name(o), l.rank)

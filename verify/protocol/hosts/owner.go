@@ -3,7 +3,7 @@ package main
 // ownerBegins has a process write OWNER.
 func (w *world) ownerBegins(o int) bool {
 	p := &w.owners[o]
-	if p.phase != unborn || o > 0 && (w.owners[o-1].phase == unborn || w.weak(samePort|sameToken) && w.owners[o-1].phase != gone) {
+	if p.phase != unborn || o > 0 && (w.owners[o-1].phase == unborn || (w.config.serial || w.weak(samePort|sameToken)) && w.owners[o-1].phase != gone) {
 		return false
 	}
 	w.say("%s writes OWNER", name(o))
@@ -20,7 +20,7 @@ func (w *world) readOwner(o int) bool {
 	}
 	mine := w.card.owner == w.token(o)
 	switch {
-	case p.phase == wanting && mine:
+	case p.phase == wanting && (mine || w.weak(takenUnread) && !w.calm):
 		w.say("%s reads its token in OWNER", name(o))
 		p.phase = owning
 	case p.phase > wanting && !mine && !w.weak(lossUnnoticed):
@@ -100,7 +100,6 @@ func (w *world) ask(o int) bool {
 	p.phase = asking
 	if w.weak(toldBeforeDone) {
 		w.tellMembers(o)
-		p.phase = using
 	}
 	return true
 }
@@ -125,11 +124,16 @@ func (w *world) hears(o int, s int8, answer code) bool {
 
 // again has an owner set its job up in a later epoch.
 func (w *world) again(o int) bool {
-	p := &w.owners[o]
 	if w.weak(sameEpochRetried) {
-		p.phase = owning
+		w.owners[o].phase = owning
 		return true
 	}
+	return w.nextSetup(o)
+}
+
+// nextSetup has an owner begin another attempt, if the configuration has one left.
+func (w *world) nextSetup(o int) bool {
+	p := &w.owners[o]
 	limit := w.config.setups
 	if w.calm {
 		limit = maxSetups
@@ -149,8 +153,11 @@ func (w *world) verify(o int) bool {
 	if p.phase != committed || !w.answers() {
 		return false
 	}
-	if w.finds(o) || w.weak(noVerify) {
-		w.say("%s finds its job on the card, and tells its members epoch %d", name(o), p.setups[p.setup].epoch)
+	if found := w.finds(o); found || w.weak(noVerify) {
+		w.say("%s tells its members epoch %d", name(o), p.setups[p.setup].epoch)
+		if found {
+			w.add(", because it finds its job on the card")
+		}
 		p.phase = using
 		w.tellMembers(o)
 		return true
@@ -161,24 +168,30 @@ func (w *world) verify(o int) bool {
 
 // finds reports whether JOB_STATE and JOB_ADDRESS show the owner's set-up.
 func (w *world) finds(o int) bool {
-	c, p := &w.card, &w.owners[o]
-	return c.up && c.job.epoch == p.setups[p.setup].epoch && c.job.values.members == w.wants(o, p.setup).members
+	return w.findsEpoch(o) && w.card.job.values.members == w.wants(o, w.owners[o].setup).members
 }
 
-// look has an owner read JOB_STATE while it uses its job. It sets the job up again when it has ended.
+// findsEpoch reports whether JOB_STATE alone does.
+func (w *world) findsEpoch(o int) bool {
+	p := &w.owners[o]
+	return w.card.up && w.card.job.epoch == p.setups[p.setup].epoch
+}
+
+// look has an owner read JOB_STATE and JOB_ADDRESS while it uses its job. It sets the job up again when it
+// does not find it.
 func (w *world) look(o int) bool {
 	p := &w.owners[o]
-	if p.phase != using || !w.answers() || w.card.up && w.card.job.epoch == p.setups[p.setup].epoch {
+	if p.phase != using || !w.answers() || w.weak(neverLooks) || w.finds(o) || w.weak(lookAtState) && w.findsEpoch(o) {
 		return false
 	}
-	w.say("%s finds that its job has ended", name(o))
+	w.say("%s does not find its job on the card any more", name(o))
 	return w.again(o)
 }
 
 // nextJob has an owner end its job by JOB_ABORT, and begin another one.
 func (w *world) nextJob(o int) bool {
 	p := &w.owners[o]
-	if p.phase != using || int(p.job)+1 >= w.config.jobs || !w.again(o) {
+	if p.phase != using || int(p.job)+1 >= w.config.jobs || !w.nextSetup(o) {
 		return false
 	}
 	w.say("%s sends JOB_ABORT of epoch %d, and begins another job", name(o), p.setups[p.setup-1].epoch)

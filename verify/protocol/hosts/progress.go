@@ -1,9 +1,9 @@
 package main
 
-import "fmt"
-
-// maxRounds is more than any state needs to complete: a run that takes longer is in a cycle.
-const maxRounds = 60
+import (
+	"fmt"
+	"slices"
+)
 
 // completes reports whether everything that lives completes from a state, once faults have ceased. The
 // network loses what is under way. From then on each packet arrives once, at once, and each process acts
@@ -15,13 +15,10 @@ func (w *world) completes(good map[state]bool) bool {
 	w.forget()
 	w.record("the network loses all packets in flight; from here on it loses and repeats nothing, and nobody fails")
 	var passed []state
-	for range maxRounds {
-		if good[w.state] || w.complete() {
-			good[w.state] = true
-			for _, s := range passed {
-				good[s] = true
-			}
-			return true
+	for !good[w.state] && !w.complete() {
+		if slices.Contains(passed, w.state) {
+			w.how = "this repeats for ever, and " + w.missing()
+			return false
 		}
 		passed = append(passed, w.state)
 		before := w.state
@@ -31,8 +28,10 @@ func (w *world) completes(good map[state]bool) bool {
 			return false
 		}
 	}
-	w.how = "this repeats for ever, and " + w.missing()
-	return false
+	for _, s := range passed {
+		good[s] = true
+	}
+	return true
 }
 
 // forget drops all packets under way, and the faults that are left.
@@ -171,7 +170,8 @@ func (w *world) memberActs(m int8) {
 	w.try(step{kind: dataArrives, member: m, setup: s})
 	w.try(step{kind: dataArrives, member: m, setup: s, heard: true})
 	c := &w.card
-	if c.up && c.summed && c.job.by == o && c.job.setup == s && c.job.values.members[w.config.life(int(m)).rank] == w.seatOf(int(m)) {
+	rank := w.config.life(int(m)).rank
+	if c.up && c.summed && c.held[rank] == (contribution{1 + m, s}) && c.job.values.members[rank] == w.seatOf(int(m)) {
 		w.owners[o].results |= bit(s)
 		w.try(step{kind: takes, member: m, owner: o, setup: s})
 	}

@@ -44,29 +44,34 @@ func (w *world) judgeTold(o int) {
 	}
 }
 
-// judgeSum checks the job that makes a sum, and the contributions.
+// judgeSum checks the contributions of a sum, and the job that makes it.
 func (w *world) judgeSum() {
-	c := &w.card
-	by := int(c.job.by)
-	if by >= maxOwners {
-		return // judged already: the stranger has set it up
-	}
-	set := &w.owners[by].setups[c.job.setup]
-	if want := w.wants(by, c.job.setup); c.job.values != want {
-		w.violate(whole, "the job has %s, and %s has staged %s for it", w.describe(c.job.values), name(by), w.describe(want))
-	}
-	for rank, held := range c.held {
-		m := int(held.member) - 1
-		switch {
-		case held.member == stranger:
+	first := w.card.held[0]
+	for rank, held := range w.card.held {
+		if held.member == stranger {
 			w.violate(rightSum, "the contribution of rank %d is the stranger's", rank)
-		case int(w.members[m].by) != by || held.setup != c.job.setup:
-			w.violate(rightSum, "the contribution of rank %d is that of member %d to set-up %d of %s; the job is set-up %d of %s",
-				rank, m, held.setup+1, name(int(w.members[m].by)), c.job.setup+1, name(by))
-		case w.config.life(m).rank != rank || int(set.seats[rank]) != m+1:
-			w.violate(rightSum, "the contribution of rank %d is that of member %d, and member %d has the rank", rank, m, set.seats[rank]-1)
-		case w.config.life(m).owner != by || w.config.life(m).job != int(set.job):
-			w.violate(rightSum, "member %d, which contributes as rank %d, has a ticket for another job", m, rank)
+			return
 		}
+		w.judgeContribution(rank, held, first)
+	}
+	by := int(w.members[first.member-1].by)
+	if want := w.wants(by, first.setup); w.card.job.values != want {
+		w.violate(whole, "the job has %s, and %s has staged %s for it", w.describe(w.card.job.values), name(by), w.describe(want))
+	}
+}
+
+// judgeContribution checks the contribution of a rank. The first rank has shown the set-up.
+func (w *world) judgeContribution(rank int, held, first contribution) {
+	m := int(held.member) - 1
+	by, o := int(w.members[m].by), int(w.members[first.member-1].by)
+	set, l := &w.owners[by].setups[held.setup], w.config.life(m)
+	switch {
+	case by != o || held.setup != first.setup:
+		w.violate(rightSum, "the contribution of rank 0 is for set-up %d of %s, that of rank %d for set-up %d of %s",
+			first.setup+1, name(o), rank, held.setup+1, name(by))
+	case int(set.seats[rank]) != m+1:
+		w.violate(rightSum, "the contribution of rank %d is that of member %d, and member %d has the rank", rank, m, set.seats[rank]-1)
+	case l.owner != by || l.job != int(set.job):
+		w.violate(rightSum, "member %d, which contributes as rank %d, has a ticket for another job", m, rank)
 	}
 }

@@ -5,7 +5,7 @@ package main
 const (
 	maxOwners  = 4
 	maxMembers = 8
-	maxSetups  = 6
+	maxSetups  = 4
 	ranks      = 2
 )
 

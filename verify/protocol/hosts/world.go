@@ -77,7 +77,7 @@ func (w *world) wants(o int, s int8) values {
 }
 
 // name returns an owner's name in texts.
-func name(o int) string { return "owner " + string(rune('A'+o)) }
+func name(o int) string { return [maxOwners]string{"owner A", "owner B", "owner C", "owner D"}[o] }
 
 // describe formats staged values.
 func (w *world) describe(v values) string {
