@@ -47,6 +47,7 @@ var configs = []config{
 	{name: "restart-twice", about: "three owners, one after another", owners: 3, serial: true, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0), pair(2, 0))},
 	{name: "stranger", about: "an owner, and a stranger that writes registers and sends data", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), stranger: true},
 	{name: "owners-power-twice", about: "as owners-power; the card loses its power twice", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 2}},
+	{name: "jobs-power", about: "as jobs; the card loses its power", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true, left: failures{power: 1}, large: true},
 	{name: "owners-twice", about: "two owners at a time; each sets a job up twice at most", owners: 2, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), large: true},
 	{name: "restart-power", about: "as restart; the card loses its power", owners: 2, serial: true, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}, large: true},
 }

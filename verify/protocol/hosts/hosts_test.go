@@ -22,7 +22,7 @@ var states = map[string]int{
 	"restart-twice": 110983, "stranger": 1479,
 
 	// Large: with -large alone.
-	"owners-twice": 1149128, "restart-power": 642086,
+	"jobs-power": 267281, "owners-twice": 1149128, "restart-power": 642086,
 }
 
 // TestRules explores every configuration that is not large. The number of states is exact, so the test

@@ -83,7 +83,8 @@ func (w *world) dataArrives(m int, s int8, heard bool) bool {
 	o := int(me.by)
 	set := &w.owners[o].setups[s]
 	before := w.card
-	refused := w.takeData(contribution{1 + int8(m), s}, w.config.life(m).rank, w.seatOf(m), set.epoch, w.config.setting(me.by, set.job))
+	of, rank := contribution{1 + int8(m), s}, w.config.life(m).rank
+	refused := w.takeData(of, rank, w.seatOf(m), set.epoch, w.config.setting(me.by, set.job))
 	w.say("data of member %d, epoch %d, reaches the card", m, set.epoch)
 	if w.card == before && !(heard && refused) {
 		return false

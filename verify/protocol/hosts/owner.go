@@ -3,12 +3,21 @@ package main
 // ownerBegins has a process write OWNER.
 func (w *world) ownerBegins(o int) bool {
 	p := &w.owners[o]
-	if p.phase != unborn || o > 0 && (w.owners[o-1].phase == unborn || (w.config.serial || w.weak(samePort|sameToken)) && w.owners[o-1].phase != gone) {
+	if p.phase != unborn || o > 0 && !w.followed(&w.owners[o-1]) {
 		return false
 	}
 	w.say("%s writes OWNER", name(o))
 	p.phase, p.took = wanting, true
 	return true
+}
+
+// followed reports whether another owner may come after this one. Lives that share a port or a token are
+// those of one process.
+func (w *world) followed(by *owner) bool {
+	if w.config.serial || w.weak(samePort|sameToken) {
+		return by.phase == gone
+	}
+	return by.phase != unborn
 }
 
 // readOwner has an owner read OWNER. It has the card if its own token is there. Later it has lost the

@@ -27,12 +27,25 @@ func (w *world) judgeOwned() {
 	c := &w.card
 	switch {
 	case !c.up:
-	case int(c.job.by) >= maxOwners:
+	case int(c.job.by) == theStranger:
 		w.violate(ownersAlone, "the stranger has set a job up")
 	case c.owner == 0:
 		w.violate(owned, "the job of %s is set up, and nobody has the card", name(int(c.job.by)))
 	case c.owner != w.token(int(c.job.by)):
 		w.violate(owned, "the job of %s is set up, and another owner has the card", name(int(c.job.by)))
+	}
+}
+
+// judgeEnd checks a write that ends the running job. An owner that lives has given up the set-ups before its
+// current one.
+func (w *world) judgeEnd(by int, setup int8, write string) {
+	job := &w.card.job
+	switch {
+	case int(job.by) != by:
+		w.violate(ownersAlone, "%s of %s ends the job of %s", write, name(by), name(int(job.by)))
+	case by != theStranger && w.owners[by].phase != gone && w.owners[by].setup <= job.setup:
+		w.violate(ownersAlone, "%s of set-up %d ends the job of set-up %d, which %s has not given up",
+			write, setup+1, job.setup+1, name(by))
 	}
 }
 

@@ -235,7 +235,7 @@ func (w *world) commitEnds(heard bool) bool {
 	w.say("the commit finishes")
 	answer := w.finishCommit()
 	w.add(": %s", answer)
-	return !heard || by < maxOwners && w.hears(by, s, answer)
+	return !heard || by != theStranger && w.hears(by, s, answer)
 }
 
 // leaseEnds has the lease end: no access of the owner has come for LEASE cycles.

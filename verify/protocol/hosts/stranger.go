@@ -1,5 +1,8 @@
 package main
 
+// theStranger is its number among the owners.
+const theStranger = maxOwners
+
 // strangerWritten are the stranger's writes. It has read OWNER and JOB_STATE, as every host may.
 var strangerWritten = []string{"RELEASE with the owner's token", "RESET with the owner's token",
 	"JOB_COMMIT of the next epoch", "JOB_ABORT of the running epoch", "MEMBER 0 with its own address"}
@@ -14,13 +17,13 @@ func (w *world) strangerWrites(i int) bool {
 	w.say("the stranger writes %s", strangerWritten[i])
 	switch i {
 	case 0, 1:
-		w.writeRelease(c.owner, foreign, maxOwners, i == 1)
+		w.writeRelease(c.owner, foreign, theStranger, i == 1)
 	case 2:
 		if w.mayWrite(foreign) {
-			w.writeCommit(maxOwners, 0, c.last+1, foreign)
+			w.writeCommit(theStranger, 0, c.last+1, foreign)
 		}
 	case 3:
-		w.writeAbort(maxOwners, 0, c.job.epoch, foreign)
+		w.writeAbort(theStranger, 0, c.job.epoch, foreign)
 	case 4:
 		if w.mayWrite(foreign) {
 			w.tableWritten(0, foreign)

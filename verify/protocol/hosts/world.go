@@ -76,8 +76,10 @@ func (w *world) wants(o int, s int8) values {
 	return v
 }
 
-// name returns an owner's name in texts.
-func name(o int) string { return [maxOwners]string{"owner A", "owner B", "owner C", "owner D"}[o] }
+// name returns the name of an owner's life, or of the stranger, in texts.
+func name(o int) string {
+	return [maxOwners + 1]string{"owner A", "owner B", "owner C", "owner D", "the stranger"}[o]
+}
 
 // describe formats staged values.
 func (w *world) describe(v values) string {
