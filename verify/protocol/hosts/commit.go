@@ -6,6 +6,7 @@ type code string
 const (
 	done       code = "done"
 	busy       code = "busy"
+	badChunk   code = "bad_chunk"
 	badMember  code = "bad_member"
 	epochInUse code = "epoch_in_use"
 	staleEpoch code = "stale_epoch"
@@ -22,6 +23,8 @@ func (w *world) writeCommit(by int, setup, epoch int8, from address) (answer cod
 		return w.compareRunning(), false
 	case epoch <= c.last && !w.weak(anyOlderEpoch) && !(w.weak(sameEpochAgain) && c.up && epoch == c.job.epoch):
 		return staleEpoch, false
+	case w.config.settings && c.staged.setting == 0:
+		return badChunk, false
 	case !w.distinct(c.staged.members) && !w.weak(membersUnchecked):
 		return badMember, false
 	}
@@ -53,7 +56,7 @@ func (w *world) finishCommit() code {
 		token, begun.values = c.token, c.staged
 	}
 	c.committer, c.commit = 0, job{}
-	if c.owner != token && !w.weak(ownerUnchecked) {
+	if (c.owner == 0 || c.owner != token) && !w.weak(ownerUnchecked) {
 		return busy
 	}
 	c.up, c.job = true, begun
