@@ -42,10 +42,7 @@ func (w *world) readOwner(o int) bool {
 }
 
 // leave has an owner's life end. The packets that it has sent stay.
-func (w *world) leave(o int) {
-	p := &w.owners[o]
-	p.phase, p.job, p.seats = gone, 0, [ranks]int8{}
-}
+func (w *world) leave(o int) { w.owners[o].phase = gone }
 
 // stage has an owner write everything that it stages, and get the answers. The first time it reads
 // JOB_STATE before, and chooses the epoch.
