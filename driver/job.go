@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/driver/element"
+	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
 
@@ -126,11 +127,12 @@ type Job struct {
 
 	// Guarded by card.mu.
 	timing   timing
-	doubt    *RefusedError // a refusal that the next renewal of the lease decides; nil without
-	flows    []*flow       // with calls in progress
-	turn     int           // index of the flow that sends next
-	fresh    bool          // the writer has gathered data that was never sent before
-	sentData time.Time     // when the link last took such data
+	entries  []frame.Header // of the address table, as they were found after the set-up; nil elsewhere
+	doubt    *RefusedError  // a refusal that the next renewal of the lease decides; nil without
+	flows    []*flow        // with calls in progress
+	turn     int            // index of the flow that sends next
+	fresh    bool           // the writer has gathered data that was never sent before
+	sentData time.Time      // when the link last took such data
 	finish   finish
 	outage   outage
 	evicted  uint64 // ranks that have left the job

@@ -24,13 +24,17 @@ const (
 // LeaseLostError is the cause in the DiedError of a card on a network that this program no longer
 // owns. The card has ended all of its jobs.
 type LeaseLostError struct {
-	Owned bool // by another host now
+	Owned   bool // by another host now
+	Changed bool // it holds other jobs than this host has set up
 }
 
 func (e *LeaseLostError) Error() string {
 	by := "nobody owns it now"
-	if e.Owned {
+	switch {
+	case e.Owned:
 		by = "another host owns it now"
+	case e.Changed:
+		by = "its jobs are not those that this host has set up"
 	}
 	return "this host was silent for the card's lease, or the card was reset, and " + by
 }
@@ -105,11 +109,15 @@ func (c *Card) missedBy(l *link, silent *TimeoutError) {
 // renew renews the lease, and ends the link when another token is in OWNER. It returns the time until
 // the next renewal.
 func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err error) {
-	owning, doubts := c.beforeRenewal(l)
+	owning, doubts, watched := c.beforeRenewal(l)
 	if owning {
 		return firstRenewal, nil
 	}
-	values, err := c.accessOn(ctx, l, readHeader(wire.RegOwner), readHeader(wire.RegLease), readHeader(wire.RegCycles))
+	reads := []frame.Header{readHeader(wire.RegOwner), readHeader(wire.RegLease), readHeader(wire.RegCycles)}
+	for _, w := range watched {
+		reads = w.addReads(reads)
+	}
+	values, err := c.accessOn(ctx, l, reads...)
 	if err != nil {
 		return firstRenewal, err
 	}
@@ -120,9 +128,14 @@ func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err erro
 		return firstRenewal, nil
 	}
 	if owner != c.token {
-		died := &DiedError{Card: c.name, Err: &LeaseLostError{Owned: owner != 0}}
-		c.loseLocked(l, died)
-		return 0, died
+		return 0, c.loseLeaseLocked(l, &LeaseLostError{Owned: owner != 0})
+	}
+	for rest := values[3:]; len(watched) > 0; watched = watched[1:] {
+		w := watched[0]
+		if !w.holds(rest) && w.isCurrent() {
+			return 0, c.loseLeaseLocked(l, &LeaseLostError{Changed: true})
+		}
+		rest = rest[1+len(w.entries):]
 	}
 	for _, d := range doubts {
 		if d.job.doubt == d.refused {
@@ -132,22 +145,67 @@ func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err erro
 	return l.lease.note(cycles, clock, time.Now()), nil
 }
 
+func (c *Card) loseLeaseLocked(l *link, lost *LeaseLostError) error {
+	died := &DiedError{Card: c.name, Err: lost}
+	c.loseLocked(l, died)
+	return died
+}
+
+// watched is a job as its owner has set it up. Its token in OWNER does not show that the card still has
+// the job: late copies of packets may have taken the card again, and, after a loss of power, have set up
+// an earlier one.
+type watched struct {
+	job     *Job
+	epoch   uint16
+	entries []frame.Header
+}
+
+// watch notes the members' addresses with which a job was set up, for renewals to look at.
+func (j *Job) watch(staged []frame.Header) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	j.entries = j.boundMembers(staged)
+}
+
+// addReads adds the reads of the job's epoch and entries.
+func (w *watched) addReads(reads []frame.Header) []frame.Header {
+	reads = append(reads, readHeader(wire.JobAddr(wire.RegJobState, int(w.job.number))))
+	for _, h := range w.entries {
+		reads = append(reads, readHeader(h.VID))
+	}
+	return reads
+}
+
+// holds reports whether the card's answers to these reads are those of the job. A job that all have
+// finished, or that ended with the lease, has the same.
+func (w *watched) holds(values []uint64) bool {
+	return uint16(values[0]>>stateEpochShift) == w.epoch && hold(values[1:], w.entries)
+}
+
+// isCurrent reports whether the job still is in the epoch in which it is watched. The caller holds
+// Card.mu.
+func (w *watched) isCurrent() bool { return !w.job.ended && !w.job.stopped && w.job.epoch == w.epoch }
+
 // doubt is a refusal of a job's packet that may mean that the lease is lost.
 type doubt struct {
 	job     *Job
 	refused *RefusedError
 }
 
-// beforeRenewal returns the refusals that a renewal decides, or that OWNER may hold anything.
-func (c *Card) beforeRenewal(l *link) (owning bool, doubts []doubt) {
+// beforeRenewal returns the refusals that a renewal decides and the jobs that it looks at, or that OWNER
+// may hold anything.
+func (c *Card) beforeRenewal(l *link) (owning bool, doubts []doubt, jobs []watched) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
 		if j.doubt != nil {
 			doubts = append(doubts, doubt{j, j.doubt})
 		}
+		if j.entries != nil && !j.stopped {
+			jobs = append(jobs, watched{j, j.epoch, j.entries})
+		}
 	}
-	return c.owning > 0, doubts
+	return c.owning > 0, doubts, jobs
 }
 
 // note records a renewal at which the card's clock was at cycles, and returns the time until the next

@@ -77,6 +77,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		case right && refused != nil:
 			return epoch, refused
 		case right:
+			j.watch(staged)
 			return epoch, nil
 		case refused != nil:
 			continue // the card has not set up the job

@@ -76,10 +76,11 @@ func (n *network) allows(addr uint32, owner uint64) bool {
 	return addr == wire.RegOwner || addr == wire.RegRelease || addr == wire.RegReset
 }
 
-// owned makes the sender the owner.
+// owned makes the sender the owner. Nothing that others have staged stays.
 func (n *network) owned(now uint64) {
 	if n != nil {
 		n.owner, n.lease, n.expires = n.sender, leaseCycles, now+leaseCycles
+		clear(n.staged)
 	}
 }
 

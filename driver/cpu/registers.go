@@ -70,7 +70,10 @@ func (e *engine) write(addr uint32, value uint64) wire.Code {
 	case wire.RegOwner:
 		if e.owner == 0 && value != 0 {
 			e.owner = value
-			e.network.owned(e.now)
+			if e.network != nil {
+				e.token, e.staged = 0, setup{}
+				e.network.owned(e.now)
+			}
 		}
 	case wire.RegRelease:
 		return e.release(value)

@@ -74,10 +74,12 @@ func (c *Card) fromStranger(addr uint32) bool {
 	return addr != wire.RegOwner && addr != wire.RegRelease && addr != wire.RegReset
 }
 
-// beginLease makes the sender of the current access the owner.
+// beginLease makes the sender of the current access the owner. Nothing that others have staged stays.
 func (c *Card) beginLease() {
 	if n := c.network; n != nil {
-		n.owner, n.lease, n.heard = n.source, defaultLease, c.cycles
+		c.clearNetwork()
+		c.staged = staged{}
+		n.owner, n.heard = n.source, c.cycles
 	}
 }
 
@@ -91,8 +93,8 @@ func (c *Card) lookAtLease() {
 	c.release(c.owner)
 }
 
-// clearNetwork does what RESET does to the registers of shell udp. The card's own address and the
-// address table stay.
+// clearNetwork does what RESET and a new owner do to the registers of shell udp. The card's own address
+// and the address table stay.
 func (c *Card) clearNetwork() {
 	if n := c.network; n != nil {
 		n.lease = defaultLease

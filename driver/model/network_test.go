@@ -343,6 +343,25 @@ func TestTheNextOwner(t *testing.T) {
 	assert.EqualValues(t, 77, s.read(wire.RegOwner))
 }
 
+// TestANewOwnerFindsNothingStaged: what others have staged is gone, also if the same host takes the card
+// again.
+func TestANewOwnerFindsNothingStaged(t *testing.T) {
+	s := newSiteWithJob(t, 1)
+	staged := []uint32{wire.RegJobToken, wire.RegJobPorts, wire.RegJobChunk, wire.RegJobWindow,
+		wire.MemberAddr(wire.RegMemberAddress, 0), wire.MemberAddr(wire.RegMemberMAC, 1)}
+	for _, addr := range staged {
+		assert.NotZero(t, s.read(addr))
+	}
+	s.writes(hostA, wire.RegOwner, owner, wire.CodeDone) // it owns the card: nothing changes
+	assert.NotZero(t, s.read(wire.RegJobChunk))
+	s.writes(hostA, wire.RegRelease, owner, wire.CodeDone)
+	assert.NotZero(t, s.read(wire.RegJobChunk))
+	s.writes(hostA, wire.RegOwner, owner, wire.CodeDone)
+	for _, addr := range staged {
+		assert.Zero(t, s.read(addr), "%#x", addr)
+	}
+}
+
 func TestBadMembers(t *testing.T) {
 	twice := wire.Address{Station: hostB.Station, MAC: hostB.MAC ^ 1<<48}
 	for what, c := range map[string]struct {
