@@ -126,12 +126,11 @@ type Job struct {
 
 	// Guarded by card.mu.
 	timing   timing
-	copies   copies        // of a card on a network; else nil
-	doubt    *RefusedError // a refusal that the next renewal of the lease decides; nil without
-	flows    []*flow       // with calls in progress
-	turn     int           // index of the flow that sends next
-	fresh    bool          // the writer has gathered data that was never sent before
-	sentData time.Time     // when the link last took such data
+	copies   copies    // of a card on a network; else nil
+	flows    []*flow   // with calls in progress
+	turn     int       // index of the flow that sends next
+	fresh    bool      // the writer has gathered data that was never sent before
+	sentData time.Time // when the link last took such data
 	finish   finish
 	outage   outage
 	evicted  uint64 // ranks that have left the job

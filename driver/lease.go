@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"tributary/driver/frame"
@@ -35,9 +37,13 @@ func (e *LeaseLostError) Error() string {
 	return "this host was silent for the card's lease, or the card was reset, and " + by
 }
 
-// lease is what the owner of a card knows of its lease; guarded by Card.mu.
+// lease is what the owner of a card knows of its lease.
 type lease struct {
-	soon chan struct{} // capacity 1: renew now
+	renewing sync.Mutex    // held during a renewal
+	soon     chan struct{} // capacity 1: renew now
+
+	// Guarded by Card.mu.
+	doubts []doubt // that the next renewal decides
 
 	// The last renewal.
 	at     time.Time
@@ -82,9 +88,8 @@ func (c *Card) keep(l *link) {
 		case <-l.lease.soon:
 		}
 		wait, err := c.renew(context.Background(), l)
-		var silent *TimeoutError
-		if errors.As(err, &silent) {
-			c.missedBy(l, silent)
+		if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
+			c.missedBy(l)
 		}
 		timer.Reset(wait)
 	}
@@ -92,19 +97,22 @@ func (c *Card) keep(l *link) {
 
 // missedBy ends the link to a silent card if the driver is to look for it. Otherwise the program's own
 // calls time out.
-func (c *Card) missedBy(l *link, silent *TimeoutError) {
+func (c *Card) missedBy(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.anyCarriesOn() || c.reopens() {
-		c.loseLocked(l, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent.Waited))})
+	silent := time.Since(c.heard)
+	if silent >= c.opts.timeout && (c.anyCarriesOn() || c.reopens()) {
+		c.loseLocked(l, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
 	}
 }
 
 // renew renews the lease, and ends the link when another token is in OWNER. It returns the time until
 // the next renewal.
 func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err error) {
-	owning, doubts := c.beforeRenewal(l)
-	if owning {
+	l.lease.renewing.Lock()
+	defer l.lease.renewing.Unlock()
+	resets, doubts := c.beforeRenewal(l)
+	if resets%2 == 1 {
 		return firstRenewal, nil
 	}
 	values, err := c.accessOn(ctx, l, readHeader(wire.RegOwner), readHeader(wire.RegLease), readHeader(wire.RegCycles))
@@ -114,7 +122,7 @@ func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err erro
 	owner, cycles, clock := values[0], values[1], values[2]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owning > 0 {
+	if c.resets != resets {
 		return firstRenewal, nil
 	}
 	if owner != c.token {
@@ -122,30 +130,28 @@ func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err erro
 		c.loseLocked(l, died)
 		return 0, died
 	}
+	l.lease.doubts = l.lease.doubts[len(doubts):]
 	for _, d := range doubts {
-		if d.job.doubt == d.refused {
+		if d.job.epoch == d.epoch {
 			d.job.endLocked(d.refused)
 		}
 	}
 	return l.lease.note(cycles, clock, time.Now()), nil
 }
 
-// doubt is a refusal of a job's packet that may mean that the lease is lost.
+// doubt is a refusal of a job's packet that may mean that the lease is lost. A renewal that begins
+// after it decides.
 type doubt struct {
 	job     *Job
+	epoch   uint16
 	refused *RefusedError
 }
 
-// beforeRenewal returns the refusals that a renewal decides, or that OWNER may hold anything.
-func (c *Card) beforeRenewal(l *link) (owning bool, doubts []doubt) {
+// beforeRenewal returns the number of resets, and the refusals that a renewal decides.
+func (c *Card) beforeRenewal(l *link) (resets int, doubts []doubt) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for j := range c.jobs() {
-		if j.doubt != nil {
-			doubts = append(doubts, doubt{j, j.doubt})
-		}
-	}
-	return c.owning > 0, doubts
+	return c.resets, l.lease.doubts
 }
 
 // note records a renewal at which the card's clock was at cycles, and returns the time until the next
@@ -167,8 +173,8 @@ func (j *Job) doubts(refused *RefusedError) bool {
 	if refused.Code != wire.CodeBadJob && refused.Code != wire.CodeBadEpoch || !j.card.leasedLocked(l) {
 		return false
 	}
-	if j.doubt == nil {
-		j.doubt = refused
+	if !slices.ContainsFunc(l.lease.doubts, func(d doubt) bool { return d.job == j && d.epoch == j.epoch }) {
+		l.lease.doubts = append(l.lease.doubts, doubt{j, j.epoch, refused})
 		l.renewSoon()
 	}
 	return true
@@ -187,15 +193,16 @@ func (c *Card) refusedAccess(ctx context.Context, l *link, h frame.Header, code 
 	return &RefusedError{Card: c.name, What: accessName(h), Value: h.Mask, Code: code}
 }
 
-// reown does what changes OWNER, while no renewal may judge its value.
-func (c *Card) reown(do func() error) error {
-	c.noteOwning(1)
-	defer c.noteOwning(-1)
+// resetting does a reset. No renewal meanwhile judges the value of OWNER.
+func (c *Card) resetting(do func() error) error {
+	c.noteReset()
+	defer c.noteReset()
 	return do()
 }
 
-func (c *Card) noteOwning(more int) {
+// noteReset notes the beginning or the end of a reset.
+func (c *Card) noteReset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owning += more
+	c.resets++
 }
