@@ -140,7 +140,7 @@ func (r *accesses) takeReply(h *frame.Header, now time.Time) (due bool) {
 				continue
 			}
 			r.answered, r.backOff = now, 0
-			trip := now.Sub(s.at)
+			trip := max(now.Sub(s.at), time.Nanosecond) // trip 0 means no sample
 			r.timing.sample(trip)
 			if r.trip == 0 || trip < r.trip {
 				r.trip = trip

@@ -24,9 +24,6 @@ func (b *batch) empty() bool { return len(b.buf) == 0 }
 func (b *batch) full() bool  { return len(b.buf) >= batchBytes }
 func (b *batch) clear()      { b.buf, b.ends = b.buf[:0], b.ends[:0] }
 
-// size is the number of bytes, by which callers notice that something was added.
-func (b *batch) size() int { return len(b.buf) }
-
 // add adds a packet. payload is nil for kinds without one.
 func (b *batch) add(h *frame.Header, payload []byte) {
 	if !b.packets {

@@ -54,7 +54,7 @@ type Card struct {
 	turn     int        // the number of the job that sends data next
 	pinned   *call      // the call whose inputs the writer reads
 	relayed  int        // batches of relays that the writer has not taken
-	owning   int        // uses of RESET in progress: OWNER may hold anything
+	resets   int        // beginnings and ends of resets; while it is odd, OWNER may hold anything
 	heard    time.Time  // when the last whole frame came
 	due      bool       // the frames that the reader takes now have given the writer work
 	tell     func()     // callback into the program for the current frame; may be nil
@@ -228,7 +228,7 @@ func (c *Card) Reset(ctx context.Context) error {
 	}
 	defer func() { <-c.configuring }()
 	c.endJobs(errReset)
-	return c.reown(func() error {
+	return c.resetting(func() error {
 		if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
 			return err
 		}
@@ -265,6 +265,7 @@ func (c *Card) Close() error {
 func (c *Card) close() error {
 	c.endJobs(ErrClosed)
 	if !c.opts.reads && !c.shared && c.answers() {
+		c.noteReset() // the card may forget the owner from now on
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		// RELEASE also ends the jobs. Without a reply, the end of the link does both.
 		_, _ = c.WriteRegister(ctx, wire.RegRelease, c.token)

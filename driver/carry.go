@@ -407,7 +407,6 @@ func (j *Job) resume(epoch uint16, now time.Time) {
 	j.epoch = epoch
 	j.stopped = false
 	j.timing = newTiming(j.card.accesses.trip, j.card.packets)
-	j.doubt = nil
 	for _, f := range j.flows {
 		f.moved = now
 	}

@@ -334,7 +334,7 @@ func TestShorterArray(t *testing.T) {
 // TestOtherLengthInOneChunk checks that a member whose array ends elsewhere in the last chunk
 // gets an error. It can then call again with the right array.
 func TestOtherLengthInOneChunk(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		card := openSmall(t)
 		job := configure(t, card, driver.JobConfig{Workers: 2})
 		in := arrays(1, 2, 100)

@@ -128,7 +128,6 @@ type Job struct {
 	// Guarded by card.mu.
 	timing   timing
 	entries  []frame.Header // of the address table, as they were found after the set-up; nil elsewhere
-	doubt    *RefusedError  // a refusal that the next renewal of the lease decides; nil without
 	flows    []*flow        // with calls in progress
 	turn     int            // index of the flow that sends next
 	fresh    bool           // the writer has gathered data that was never sent before

@@ -246,7 +246,7 @@ func TestErrorsNameTheJob(t *testing.T) {
 // context, an abort, a missing rank or a deadline. Their numbers and slots must be free again
 // each time.
 func TestEndOfOneJobDoesNotAffectOthers(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)), driver.WithTimeout(time.Second))
 		steady := configure(t, card, driver.JobConfig{})
 		stop := make(chan struct{})
@@ -436,7 +436,7 @@ func TestJobsTakeTurns(t *testing.T) {
 // reads. Each set-up must succeed or report that there is no room. In the end the card must
 // have no job.
 func TestConfigureStorm(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		card := open(t, paced(serve(t, holding(4), 64<<10)))
 		var wg sync.WaitGroup
 		for g := range 6 {

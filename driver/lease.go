@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"tributary/driver/frame"
@@ -39,9 +41,13 @@ func (e *LeaseLostError) Error() string {
 	return "this host was silent for the card's lease, or the card was reset, and " + by
 }
 
-// lease is what the owner of a card knows of its lease; guarded by Card.mu.
+// lease is what the owner of a card knows of its lease.
 type lease struct {
-	soon chan struct{} // capacity 1: renew now
+	renewing sync.Mutex    // held during a renewal
+	soon     chan struct{} // capacity 1: renew now
+
+	// Guarded by Card.mu.
+	doubts []doubt // that the next renewal decides
 
 	// The last renewal.
 	at     time.Time
@@ -55,9 +61,7 @@ func (c *Card) leased(l *link) bool {
 	return c.leasedLocked(l)
 }
 
-func (c *Card) leasedLocked(l *link) bool {
-	return l.packets && l.session == nil && l.opened && !c.opts.reads
-}
+func (c *Card) leasedLocked(l *link) bool { return l.packets && l.opened && !c.opts.reads }
 
 // renewSoon makes the next renewal due.
 func (l *link) renewSoon() {
@@ -88,9 +92,8 @@ func (c *Card) keep(l *link) {
 		case <-l.lease.soon:
 		}
 		wait, err := c.renew(context.Background(), l)
-		var silent *TimeoutError
-		if errors.As(err, &silent) {
-			c.missedBy(l, silent)
+		if timeout := (*TimeoutError)(nil); errors.As(err, &timeout) {
+			c.missedBy(l)
 		}
 		timer.Reset(wait)
 	}
@@ -98,19 +101,22 @@ func (c *Card) keep(l *link) {
 
 // missedBy ends the link to a silent card if the driver is to look for it. Otherwise the program's own
 // calls time out.
-func (c *Card) missedBy(l *link, silent *TimeoutError) {
+func (c *Card) missedBy(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.anyCarriesOn() || c.reopens() {
-		c.loseLocked(l, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent.Waited))})
+	silent := time.Since(c.heard)
+	if silent >= c.opts.timeout && (c.anyCarriesOn() || c.reopens()) {
+		c.loseLocked(l, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
 	}
 }
 
 // renew renews the lease, and ends the link when another token is in OWNER. It returns the time until
 // the next renewal.
 func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err error) {
-	owning, doubts, watched := c.beforeRenewal(l)
-	if owning {
+	l.lease.renewing.Lock()
+	defer l.lease.renewing.Unlock()
+	resets, doubts, watched := c.beforeRenewal(l)
+	if resets%2 == 1 {
 		return firstRenewal, nil
 	}
 	reads := []frame.Header{readHeader(wire.RegOwner), readHeader(wire.RegLease), readHeader(wire.RegCycles)}
@@ -124,21 +130,18 @@ func (c *Card) renew(ctx context.Context, l *link) (next time.Duration, err erro
 	owner, cycles, clock := values[0], values[1], values[2]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owning > 0 {
+	if c.resets != resets {
 		return firstRenewal, nil
 	}
 	if owner != c.token {
 		return 0, c.loseLeaseLocked(l, &LeaseLostError{Owned: owner != 0})
 	}
-	for rest := values[3:]; len(watched) > 0; watched = watched[1:] {
-		w := watched[0]
-		if !w.holds(rest) && w.isCurrent() {
-			return 0, c.loseLeaseLocked(l, &LeaseLostError{Changed: true})
-		}
-		rest = rest[1+len(w.entries):]
+	if changed(watched, values[3:]) {
+		return 0, c.loseLeaseLocked(l, &LeaseLostError{Changed: true})
 	}
+	l.lease.doubts = l.lease.doubts[len(doubts):]
 	for _, d := range doubts {
-		if d.job.doubt == d.refused {
+		if d.job.epoch == d.epoch {
 			d.job.endLocked(d.refused)
 		}
 	}
@@ -151,61 +154,25 @@ func (c *Card) loseLeaseLocked(l *link, lost *LeaseLostError) error {
 	return died
 }
 
-// watched is a job as its owner has set it up. Its token in OWNER does not show that the card still has
-// the job: late copies of packets may have taken the card again, and, after a loss of power, have set up
-// an earlier one.
-type watched struct {
-	job     *Job
-	epoch   uint16
-	entries []frame.Header
-}
-
-// watch notes the members' addresses with which a job was set up, for renewals to look at.
-func (j *Job) watch(staged []frame.Header) {
-	j.card.mu.Lock()
-	defer j.card.mu.Unlock()
-	j.entries = j.boundMembers(staged)
-}
-
-// addReads adds the reads of the job's epoch and entries.
-func (w *watched) addReads(reads []frame.Header) []frame.Header {
-	reads = append(reads, readHeader(wire.JobAddr(wire.RegJobState, int(w.job.number))))
-	for _, h := range w.entries {
-		reads = append(reads, readHeader(h.VID))
-	}
-	return reads
-}
-
-// holds reports whether the card's answers to these reads are those of the job. A job that all have
-// finished, or that ended with the lease, has the same.
-func (w *watched) holds(values []uint64) bool {
-	return uint16(values[0]>>stateEpochShift) == w.epoch && hold(values[1:], w.entries)
-}
-
-// isCurrent reports whether the job still is in the epoch in which it is watched. The caller holds
-// Card.mu.
-func (w *watched) isCurrent() bool { return !w.job.ended && !w.job.stopped && w.job.epoch == w.epoch }
-
-// doubt is a refusal of a job's packet that may mean that the lease is lost.
+// doubt is a refusal of a job's packet that may mean that the lease is lost. A renewal that begins
+// after it decides.
 type doubt struct {
 	job     *Job
+	epoch   uint16
 	refused *RefusedError
 }
 
-// beforeRenewal returns the refusals that a renewal decides and the jobs that it looks at, or that OWNER
-// may hold anything.
-func (c *Card) beforeRenewal(l *link) (owning bool, doubts []doubt, jobs []watched) {
+// beforeRenewal returns the number of resets, the refusals that a renewal decides, and the jobs that it
+// looks at.
+func (c *Card) beforeRenewal(l *link) (resets int, doubts []doubt, jobs []watched) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
-		if j.doubt != nil {
-			doubts = append(doubts, doubt{j, j.doubt})
-		}
 		if j.entries != nil && !j.stopped {
 			jobs = append(jobs, watched{j, j.epoch, j.entries})
 		}
 	}
-	return c.owning > 0, doubts, jobs
+	return c.resets, l.lease.doubts, jobs
 }
 
 // note records a renewal at which the card's clock was at cycles, and returns the time until the next
@@ -227,8 +194,8 @@ func (j *Job) doubts(refused *RefusedError) bool {
 	if refused.Code != wire.CodeBadJob && refused.Code != wire.CodeBadEpoch || !j.card.leasedLocked(l) {
 		return false
 	}
-	if j.doubt == nil {
-		j.doubt = refused
+	if !slices.ContainsFunc(l.lease.doubts, func(d doubt) bool { return d.job == j && d.epoch == j.epoch }) {
+		l.lease.doubts = append(l.lease.doubts, doubt{j, j.epoch, refused})
 		l.renewSoon()
 	}
 	return true
@@ -247,15 +214,16 @@ func (c *Card) refusedAccess(ctx context.Context, l *link, h frame.Header, code 
 	return &RefusedError{Card: c.name, What: accessName(h), Value: h.Mask, Code: code}
 }
 
-// reown does what changes OWNER, while no renewal may judge its value.
-func (c *Card) reown(do func() error) error {
-	c.noteOwning(1)
-	defer c.noteOwning(-1)
+// resetting does a reset. No renewal meanwhile judges the value of OWNER.
+func (c *Card) resetting(do func() error) error {
+	c.noteReset()
+	defer c.noteReset()
 	return do()
 }
 
-func (c *Card) noteOwning(more int) {
+// noteReset notes the beginning or the end of a reset.
+func (c *Card) noteReset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owning += more
+	c.resets++
 }

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"tributary/driver"
+	"tributary/driver/frame"
 	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
@@ -152,4 +155,70 @@ func TestOnPackets(t *testing.T) {
 	} {
 		t.Run(name, test)
 	}
+}
+
+// losing is a link of packets that loses chosen ones from the card.
+type losing struct {
+	transport.PacketConn
+	loses func(*frame.Frame) bool
+}
+
+func (l losing) ReadPackets(batch []transport.Packet) (int, error) {
+	check := frame.NewDatagramChecker(frame.FromCard)
+	for {
+		n, err := l.PacketConn.ReadPackets(batch)
+		kept := 0
+		for i := range n {
+			if f := (frame.Frame{}); !check.Check(batch[i].Bytes, &f) || !l.loses(&f) {
+				batch[kept], batch[i] = batch[i], batch[kept]
+				kept++
+			}
+		}
+		if kept > 0 || err != nil {
+			return kept, err
+		}
+	}
+}
+
+// TestLossesCostRoundTrips: a lost packet costs a few round trips, not a fixed time: the last result of
+// an array, the only one, the answer to a finish and that to a register access.
+func TestLossesCostRoundTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := map[wire.Kind]bool{} // the next of these kinds
+		link := losing{serveInMemory(t, smallUDP), func(f *frame.Frame) bool {
+			now := lost[f.Kind]
+			delete(lost, f.Kind)
+			return now
+		}}
+		card := open(t, link)
+		job := configure(t, card, driver.JobConfig{Workers: 1})
+		const most = 5 * time.Millisecond // the round trips take no time
+		costs := func(what string, kind wire.Kind, do func() error) {
+			t.Helper()
+			for range 5 {
+				lost[kind] = true
+				began := time.Now()
+				if err := do(); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > most || lost[kind] {
+					t.Errorf("%s took %s; lost: %t", what, took, !lost[kind])
+				}
+			}
+		}
+		array := make([]float32, 16)
+		costs("an array of one chunk", wire.KindResult, func() error { return job.Member(0).AllReduce(testContext(t), array) })
+		costs("a register access", wire.KindReply, func() error {
+			_, err := card.ReadRegister(testContext(t), wire.RegCycles)
+			return err
+		})
+		first := true
+		costs("a finish", wire.KindStatus, func() error {
+			if !first {
+				job = configure(t, card, driver.JobConfig{Workers: 1})
+			}
+			first = false
+			return job.Close(testContext(t))
+		})
+	})
 }
