@@ -351,6 +351,12 @@ func (x *nets) anyAccess() {
 		addr = wire.TableAddr(wire.RegJobAddress+8*uint32(s.below(2)), s.below(cfg.Jobs+1), s.below(cfg.Ports+1))
 	case 5:
 		addr = wire.MemberAddr(wire.RegMemberAddress, x.card.Config().Ports)
+	case 6: // the owner leaves, and zero is no token, so LEASE stays
+		if s.one(8) {
+			x.write(wire.RegRelease, token)
+			x.write(wire.RegOwner, 0)
+			addr = wire.RegLease
+		}
 	}
 	x.access(from, s.one(2), addr, value)
 }
@@ -384,7 +390,7 @@ func exchange(t testing.TB, text []byte, h heard) {
 func TestNetworkLockStep(t *testing.T) {
 	h := heard{}
 	for seed := range *seeds / 2 {
-		exchange(t, random(seed, 8000), h)
+		exchange(t, random(seed, 12000), h)
 	}
 	// Datagrams have no sync word, no header CRC and no link; strangers go before ranks.
 	h.hasAll(t, wire.ShellUDP, "counter hunted", "counter header_crc", "counter link_down", "counter bad_rank", "counter payload_crc",
