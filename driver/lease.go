@@ -61,7 +61,9 @@ func (c *Card) leased(l *link) bool {
 	return c.leasedLocked(l)
 }
 
-func (c *Card) leasedLocked(l *link) bool { return l.packets && l.opened && !c.opts.reads }
+func (c *Card) leasedLocked(l *link) bool {
+	return l.packets && l.session == nil && l.opened && !c.opts.reads // a session's daemon is the owner
+}
 
 // renewSoon makes the next renewal due.
 func (l *link) renewSoon() {

@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -142,6 +143,51 @@ func awaitNoOwner(t *testing.T, reader *driver.Card) {
 	}
 }
 
+// TestOwnerWatchesItsJobs: late copies of the owner's writes may take the card again after a loss of power,
+// and set up another job in the place of its own. Its token is in OWNER then, and it notices all the same.
+func TestOwnerWatchesItsJobs(t *testing.T) {
+	for what, change := range map[string]struct {
+		epoch uint16 // beyond the job's
+		mac   uint64 // beyond the first member's
+	}{"another epoch": {epoch: 1}, "another member": {mac: 1}, "the same job": {}} {
+		synctest.Test(t, func(t *testing.T) {
+			link := serveInMemory(t, smallUDP).(*memory)
+			card := open(t, link)
+			job := configure(t, card, driver.JobConfig{})
+			token, err := card.ReadRegister(testContext(t), wire.RegOwner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writes := map[uint32]uint64{}
+			for _, r := range []uint32{wire.RegJobPorts, wire.RegJobChunk, wire.RegJobWindow, wire.RegJobDeadline} {
+				if writes[r], err = card.ReadRegister(testContext(t), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			link.losePower(t, smallUDP)
+			link.replay(wire.RegOwner, token)
+			link.replay(wire.RegJobToken, token)
+			for r, value := range writes {
+				link.replay(r, value)
+			}
+			for port := range job.Config().Workers {
+				mac := hostAddress.MAC
+				if port == 0 {
+					mac += change.mac
+				}
+				link.replay(wire.MemberAddr(wire.RegMemberAddress, port), hostAddress.Station)
+				link.replay(wire.MemberAddr(wire.RegMemberMAC, port), mac)
+			}
+			link.replay(wire.RegJobCommit, uint64(job.Epoch()+change.epoch)<<32)
+			time.Sleep(2 * wire.LeaseSeconds * time.Second)
+			var lost *driver.LeaseLostError
+			if got := errors.As(card.Err(), &lost) && lost.Changed; got != (change.epoch != 0 || change.mac != 0) {
+				t.Errorf("%s: %v", what, card.Err())
+			}
+		})
+	}
+}
+
 // TestLeaseIsRenewed: an owner keeps the card while it calls nothing, for many times its lease. It
 // accesses the card about four times in a lease, also when the lease becomes longer.
 func TestLeaseIsRenewed(t *testing.T) {
@@ -156,7 +202,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 			time.Sleep(lease)
 			before := link.written()
 			time.Sleep(20 * lease)
-			if n := (link.written() - before) / 3; n < 75 || n > 90 {
+			if n := (link.written() - before) / (3 + 1 + 2*job.Config().Workers); n < 75 || n > 90 {
 				t.Errorf("%d renewals in 20 leases of %s", n, lease)
 			}
 		}

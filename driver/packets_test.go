@@ -33,6 +33,30 @@ func (m *memory) written() int {
 	return m.sent
 }
 
+// hostAddress is where the packets of the host come from.
+var hostAddress = wire.Address{Station: 0x1234_0a000002}
+
+// losePower gives the link a card that knows nothing of the one before.
+func (m *memory) losePower(t testing.TB, cfg model.Config) {
+	t.Helper()
+	card, err := model.NewEndpoint(cfg, wire.Address{Station: 0x5442_0a000001})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.card, m.began = card, time.Now()
+}
+
+// replay delivers a copy of a write of the host. Its answer is lost.
+func (m *memory) replay(addr uint32, value uint64) {
+	h := frame.Header{Kind: wire.KindRegWrite, VID: addr, Mask: value}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.card.Receive(frame.AppendDatagram(nil, &h, nil), hostAddress, wire.ECT0)
+	m.card.Send(nil)
+}
+
 // cycle is that of the card's clock.
 const cycle = 10 * time.Nanosecond
 
@@ -108,7 +132,7 @@ func (m *memory) WritePackets(buf []byte, ends []int) error {
 	start := 0
 	m.sent += len(ends)
 	for _, end := range ends {
-		m.card.Receive(buf[start:end], wire.Address{Station: 0x1234_0a000002}, wire.ECT0)
+		m.card.Receive(buf[start:end], hostAddress, wire.ECT0)
 		m.exchange()
 		start = end
 	}

@@ -104,6 +104,40 @@ func TestRealTimeEndsALease(t *testing.T) {
 	}
 }
 
+// alarm is a card that sends one datagram when its clock has reached a second.
+type alarm struct {
+	echo
+	now  uint64
+	sent bool
+}
+
+func (a *alarm) Cycles() uint64        { return a.now }
+func (a *alarm) Advance(cycles uint64) { a.now += cycles }
+
+func (a *alarm) Send(dst []byte) ([]byte, wire.Address, wire.ECN, bool) {
+	if a.now < 100_000_000 || a.sent {
+		return dst, wire.Address{}, 0, false
+	}
+	a.sent = true
+	return append(dst, 1), wire.Address{}, 0, true
+}
+
+// TestTimePassesWithoutTraffic: what a card sends of its own accord leaves within a tick.
+func TestTimePassesWithoutTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := newMemory()
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error)
+		began := time.Now()
+		go func() { ended <- serve(ctx, site{conn, 0}, nil, &alarm{}) }()
+		<-conn.out
+		late := time.Since(began) - time.Second
+		assert.True(t, late >= 0 && late <= tick, "%v late", late)
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+}
+
 // TestTheCardMoves: when a host writes CARD_ADDRESS, the reply leaves from the old address, and the
 // card is at the new one from then on.
 func TestTheCardMoves(t *testing.T) {
