@@ -173,6 +173,7 @@ const (
 	stateSetUp      = 1 << 0
 	stateEpochSet   = 1 << 1 // an epoch was set at least once
 	stateEpochShift = 16     // the last epoch
+	stateJobShift   = 32     // the job's number
 
 	slotsFirstMask  = 0xffff
 	slotsCountShift = 16

@@ -70,7 +70,7 @@ func (j *Job) setUp(ctx context.Context, l *link, epoch uint16, first uint32) (u
 		if err != nil {
 			return epoch, err
 		}
-		right, err := j.looksRight(ctx, l, staged, refused == nil)
+		right, err := j.looksRight(ctx, l, staged, epoch, refused == nil)
 		switch {
 		case err != nil:
 			return epoch, err
@@ -189,14 +189,17 @@ func (j *Job) ports() (ports uint64) {
 }
 
 // looksRight reports whether the staged parameters are unchanged after the commit. For a job
-// that is set up, it also compares the members, their addresses and the number of slots. The card
-// does not report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
+// that is set up, it also compares the members and the number of slots, and on a network the epoch
+// and the members' addresses. The card does not report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
 // before the commit and another, with the right value, after it.
-func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, isSetUp bool) (bool, error) {
+func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, epoch uint16, isSetUp bool) (bool, error) {
 	want := slices.Clone(staged)
 	if isSetUp {
 		want = append(want, writeHeader(wire.JobAddr(wire.RegJobMembers, int(j.number)), j.ports()))
-		want = append(want, j.boundMembers(staged)...)
+		if l.packets {
+			want = append(want, writeHeader(wire.JobAddr(wire.RegJobState, int(j.number)), j.stateIn(epoch)))
+			want = append(want, j.boundMembers(staged)...)
+		}
 		want = append(want, writeHeader(wire.JobAddr(wire.RegJobSlots, int(j.number)), uint64(2*j.cfg.Window)))
 	}
 	got, err := j.readBack(ctx, l, want)
@@ -207,6 +210,11 @@ func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, is
 		got[len(got)-1] >>= slotsCountShift
 	}
 	return hold(got, want), nil
+}
+
+// stateIn returns the value of JOB_STATE while the job is set up in an epoch.
+func (j *Job) stateIn(epoch uint16) uint64 {
+	return stateSetUp | stateEpochSet | uint64(epoch)<<stateEpochShift | uint64(j.number)<<stateJobShift
 }
 
 // boundMembers returns the entries of the address table that the staged addresses have become, as if

@@ -14,7 +14,7 @@ import (
 	"tributary/driver/wire"
 )
 
-var seeds = flag.Uint64("seeds", 300, "play so many scripts in lock step, a third as many through byte streams, and half as many through datagrams")
+var seeds = flag.Uint64("seeds", 300, "play so many scripts in lock step, a third as many through byte streams, and as many through datagrams")
 
 // heard counts what occurred in lock step: codes, kinds and counters by name.
 type heard map[string]int
