@@ -190,8 +190,9 @@ func (j *Job) ports() (ports uint64) {
 
 // looksRight reports whether the staged parameters are unchanged after the commit. For a job
 // that is set up, it also compares the members and the number of slots, and on a network the epoch
-// and the members' addresses. The card does not report the job's chunk or deadline. A wrong value goes unnoticed if one delayed copy came
-// before the commit and another, with the right value, after it.
+// and the members' addresses. The card does not report the job's chunk or deadline. A wrong value
+// goes unnoticed if one delayed copy came before the commit and another, with the right value, after
+// it.
 func (j *Job) looksRight(ctx context.Context, l *link, staged []frame.Header, epoch uint16, isSetUp bool) (bool, error) {
 	want := slices.Clone(staged)
 	if isSetUp {
