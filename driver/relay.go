@@ -7,6 +7,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"tributary/driver/frame"
@@ -41,6 +42,7 @@ type Relay struct {
 	job     *Job
 	remote  Remote
 	seen    []uint16       // epochs
+	avoid   []uint16       // epochs
 	members []wire.Address // by rank; nil if all are behind the card's link
 	framed  []byte         // the last datagram as a frame; the reader's
 
@@ -60,6 +62,9 @@ type RelayConfig struct {
 	JobConfig
 	Seen []uint16 // epochs that members have seen: that of the job is later
 
+	// Avoid are epochs of which members may have packets under way: that of the job is another.
+	Avoid []uint16
+
 	// Members are the addresses of the members by rank, if they exchange datagrams with a card on a
 	// network themselves. Remote then gets no frames of theirs.
 	Members []wire.Address
@@ -71,7 +76,7 @@ func (c *Card) ConfigureRelay(ctx context.Context, cfg RelayConfig, remote Remot
 	if c.arrays != nil {
 		return nil, &InputError{"relay", "card " + c.name + " takes arrays, not frames"}
 	}
-	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen, members: cfg.Members}
+	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen, avoid: cfg.Avoid, members: cfg.Members}
 	job, err := c.configure(ctx, cfg.JobConfig, r)
 	if err != nil {
 		return nil, err
@@ -164,12 +169,15 @@ func (r *Relay) rest(epoch uint16) (*link, error) {
 	return c.link, nil
 }
 
-// laterThan returns an epoch after all that members have seen, from epoch on.
+// laterThan returns an epoch after all that members have seen, from epoch on, and none to avoid.
 func (r *Relay) laterThan(epoch uint16) uint16 {
 	for _, seen := range r.seen {
 		if int16(seen-epoch) >= 0 {
 			epoch = seen + 1
 		}
+	}
+	for slices.Contains(r.avoid, epoch) {
+		epoch++
 	}
 	return epoch
 }

@@ -241,3 +241,35 @@ func TestRelayEnds(t *testing.T) {
 		})
 	})
 }
+
+// TestRelayEpochs: a relayed job's epoch is later than those that members have seen, and none of those to
+// avoid.
+func TestRelayEpochs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		card := openSmall(t)
+		first := configure(t, card, driver.JobConfig{})
+		next := first.Epoch() + 1
+		for _, c := range []struct {
+			seen, avoid []uint16
+			want        uint16
+		}{
+			{nil, nil, next},
+			{[]uint16{next + 4, next - 3}, nil, next + 5},
+			{nil, []uint16{next + 7, next + 6, next + 9}, next + 8},
+			{[]uint16{next + 10}, []uint16{next + 11, next + 12}, next + 13},
+		} {
+			e := newElsewhere(t, arrays(1, 2, 10))
+			relay, err := card.ConfigureRelay(testContext(t), driver.RelayConfig{JobConfig: driver.JobConfig{Workers: 2}, Seen: c.seen, Avoid: c.avoid}, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := relay.Job().Epoch(); got != c.want {
+				t.Errorf("after %d, seen %d, avoid %d: epoch %d, want %d", next-1, c.seen, c.avoid, got, c.want)
+			}
+			if err := relay.Job().Abort(testContext(t)); err != nil {
+				t.Fatal(err)
+			}
+			<-e.ended
+		}
+	})
+}

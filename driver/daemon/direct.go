@@ -45,7 +45,7 @@ func (s *seat) noteAddress(p *protocol.Join) {
 	}
 }
 
-// directed adds the members' addresses to a job's parameters, with the epochs that it must be later than.
+// directed adds the members' addresses to a job's parameters, with the epochs that are not for it.
 func (j *job) directed(cfg driver.RelayConfig) driver.RelayConfig {
 	if !j.direct {
 		return cfg
@@ -54,7 +54,7 @@ func (j *job) directed(cfg driver.RelayConfig) driver.RelayConfig {
 	defer j.card.mu.Unlock()
 	for _, s := range j.seats {
 		cfg.Members = append(cfg.Members, s.address)
-		cfg.Seen = append(cfg.Seen, s.seen...)
+		cfg.Avoid = append(cfg.Avoid, s.seen...)
 	}
 	return cfg
 }

@@ -262,9 +262,7 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 	}
 	welcome.Memory = uint64(len(session.memory.bytes()))
 	s.enter(session)
-	if !session.direct {
-		welcome.Key = session.key[:]
-	}
+	welcome.Key = session.key[:]
 	session.tell(&protocol.ToClient{Message: &protocol.ToClient_Welcome{Welcome: welcome}})
 	return session, nil
 }
@@ -338,12 +336,10 @@ func (s *Server) welcome(hello *protocol.Hello) (*card, *refusal) {
 }
 
 func (s *Server) enter(session *session) {
-	if !session.direct {
-		_, _ = rand.Read(session.key[:]) // it never fails
-		s.mu.Lock()
-		s.sessions[session.key] = session
-		s.mu.Unlock()
-	}
+	_, _ = rand.Read(session.key[:]) // it never fails
+	s.mu.Lock()
+	s.sessions[session.key] = session
+	s.mu.Unlock()
 	session.card.mu.Lock()
 	defer session.card.mu.Unlock()
 	session.card.sessions[session] = true

@@ -30,7 +30,7 @@ type session struct {
 	card   *card
 	name   string // for people
 	admin  bool
-	direct bool // has no data connection: its frames go to the card directly
+	direct bool // its frames go to the card directly: the data connection carries none
 	key    key
 	memory *memory // shared with the client; nil without
 

@@ -19,22 +19,25 @@ type direct struct {
 }
 
 // openPast opens the session's own way to the card, through a UDP port that no other session has. The
-// data connection is of no use.
+// data connection remains as a sign of life.
 func (s *Session) openPast(ctx context.Context) (*direct, error) {
 	packets, err := udp.Open(ctx, transport.Request{Address: strings.TrimPrefix(s.network, "udp:")})
 	if err != nil {
 		return nil, err
 	}
-	s.data.Close()
-	s.frames = socketOnly{packets}
+	s.frames = noStream{packets, s.data}
 	return &direct{s, packets}, nil
 }
 
-// socketOnly stands for the stream that such a session lacks.
-type socketOnly struct{ transport.PacketConn }
+// noStream stands for the stream of frames that such a session lacks.
+type noStream struct {
+	packets transport.PacketConn
+	data    net.Conn
+}
 
-func (socketOnly) Read([]byte) (int, error)  { return 0, errors.ErrUnsupported }
-func (socketOnly) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+func (noStream) Read([]byte) (int, error)  { return 0, errors.ErrUnsupported }
+func (noStream) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+func (n noStream) Close() error            { return errors.Join(n.packets.Close(), n.data.Close()) }
 
 // unreachable is how long a read waits after an error of the network.
 const unreachable = 20 * time.Millisecond

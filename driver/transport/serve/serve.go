@@ -179,9 +179,6 @@ func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
 	}
 	welcome := m.GetWelcome()
 	s.card, s.block, s.network = welcome.Card, int(welcome.Block), welcome.Network
-	if s.network != "" {
-		return nil
-	}
 	if _, err := s.data.Write(append([]byte(dataTag), welcome.Key...)); err != nil {
 		return err
 	}
