@@ -141,6 +141,30 @@ func count(t *testing.T, ctx context.Context, c *driver.Card, name string, want 
 	}
 }
 
+// TestDirectEpoch: a job's epoch is none of which a member may still have packets under way.
+func TestDirectEpoch(t *testing.T) {
+	ctx := testContext(t)
+	_, path := serveDirect(t, daemon.Options{})
+	session := open(t, path)
+	before, err := session.Configure(ctx, driver.JobConfig{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(before.AwaitMembers(ctx), before.Close(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	next := uint32(before.Epoch()) + 1
+	c := attach(t, path, &protocol.Hello{Version: 1, Direct: true})
+	nonce := c.create(&protocol.Parameters{Workers: new(uint32(2))})
+	for rank, seen := range [][]uint32{{next + 1}, {next, next + 3}} {
+		c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Join{Join: &protocol.Join{
+			Request: 2, Nonce: nonce, Rank: new(uint32(rank)), Source: 0x1234_7f000001, Seen: seen}}})
+	}
+	if epoch := c.begun().Epoch; epoch != (next+2)&0xffff {
+		t.Errorf("epoch %d, want %d", epoch, next+2)
+	}
+}
+
 // TestDirectReduce: a program with all members of a job has one address for them.
 func TestDirectReduce(t *testing.T) {
 	ctx := testContext(t)
