@@ -163,7 +163,7 @@ def datagram_frame(rng, faults=(), payload=0, largest=9018):
         body = body[:-1] + bytes([body[-1] ^ 1 << rng.randrange(8)])
     udp = UDP(sport=rng.randrange(1 << 16), dport=PORT ^ (1 << rng.randrange(16) if "udp_port" in faults else 0))
     size = len(body) + 8
-    udp.len = size + ("udp_longer" in faults) - ("udp_shorter" in faults)
+    udp.len = size + 2 * ("udp_longer" in faults) - ("udp_shorter" in faults)
     ip = IP(src=HOST, dst="192.0.2.16" if "address" in faults else ADDRESS, tos=rng.randrange(256))
     ip.ttl, ip.id, ip.flags = rng.randrange(256), rng.randrange(1 << 16), rng.choice(["DF", 0])
     if "version" in faults:

@@ -33,6 +33,7 @@ module agg_crc32c #(
     integer n;
     reg [31:0] share;
     begin
+      row_0 = {BITS{1'b0}};
       share = POLY;
       for (n = bits - 1; n >= 0; n = n - 1) begin
         row_0[n] = share[0];

@@ -92,7 +92,7 @@ module agg_crc32c_check #(
   wire [32*GROUPS-1:0] groups;
   wire [31:0] advanced;
   reg [31:0] data;
-  integer n;
+  integer share;
 
   genvar g;
   generate
@@ -123,7 +123,7 @@ module agg_crc32c_check #(
 
   always @* begin
     data = 32'd0;
-    for (n = 0; n < GROUPS; n = n + 1) data = data ^ groups_reg[32*n+:32];
+    for (share = 0; share < GROUPS; share = share + 1) data = data ^ groups_reg[32*share+:32];
   end
 
   always @(posedge clk) begin

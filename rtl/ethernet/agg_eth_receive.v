@@ -98,8 +98,10 @@ module agg_eth_receive #(
     step_1_reg  <= next_reg;
     data_1_reg  <= s_axis_tdata;
     keep_1_reg  <= s_axis_tkeep;
-    for (h = 0; h < HEAD_STEPS; h = h + 1)
-    if (s_axis_tvalid && next_reg == h[STEP_BITS-1:0]) head_reg[8*BYTES*h+:8*BYTES] <= s_axis_tdata;
+    for (h = 0; h < HEAD_STEPS; h = h + 1) begin
+      if (s_axis_tvalid && next_reg == h[STEP_BITS-1:0])
+        head_reg[8*BYTES*h+:8*BYTES] <= s_axis_tdata;
+    end
     if (s_axis_tvalid) begin
       if (s_axis_tlast) next_reg <= {STEP_BITS{1'b0}};
       else if (next_reg != LAST_STEP) next_reg <= next_reg + 1'b1;
@@ -110,7 +112,7 @@ module agg_eth_receive #(
   // Byte 59 came: the frame is no runt. Byte FRAME_BYTES came: it is too large.
   wire [31:0] beat_1 = {{32 - STEP_BITS{1'b0}}, step_1_reg};
   wire sized = beat_1 > 59 / BYTES || (beat_1 == 59 / BYTES && keep_1_reg[59%BYTES]);
-  wire huge = beat_1 > FRAME_BYTES / BYTES ||
+  wire oversized = beat_1 > FRAME_BYTES / BYTES ||
       (beat_1 == FRAME_BYTES / BYTES && keep_1_reg[FRAME_BYTES%BYTES]);
 
   // -- Cycle 2: where the IP packet and the payload end -------------------------------------------
@@ -135,7 +137,7 @@ module agg_eth_receive #(
     last_2_reg      <= last_1_reg;
     bad_2_reg       <= bad_1_reg;
     runt_2_reg      <= !sized;
-    large_2_reg     <= huge;
+    large_2_reg     <= oversized;
     step_2_reg      <= step_1_reg;
     data_2_reg      <= data_1_reg;
     keep_2_reg      <= keep_1_reg;

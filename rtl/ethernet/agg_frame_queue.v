@@ -169,7 +169,7 @@ module agg_frame_queue #(
   reg [WORD_BITS:0] put;
   reg [DESCRIPTOR_BITS-1:0] put_user, frame_user;
   reg frame_bare;
-  reg ended;  // the last word of the frame that arrives has come
+  reg some, ended, extra;  // words of the frame that arrives: any, one with tlast, more after that
   reg opens;  // the beat at the output is its frame's first
   reg waited;  // it was not taken
   reg [WORD_BITS+DESCRIPTOR_BITS+1:0] stood;
@@ -201,7 +201,9 @@ module agg_frame_queue #(
     if (s_axis_tvalid && !lost_reg && watched == words_kept + came)
       put <= {s_axis_tlast, s_axis_tdata};
     came  <= s_verdict_valid ? 0 : came_next;
+    some  <= !s_verdict_valid && (some || s_axis_tvalid);
     ended <= !s_verdict_valid && (ended || (s_axis_tvalid && s_axis_tlast));
+    extra <= !s_verdict_valid && (extra || (s_axis_tvalid && ended));
     if (leaves) begin
       words_left <= words_left + m_axis_tpayload;
       frames_left <= frames_left + m_axis_tlast;
@@ -217,7 +219,7 @@ module agg_frame_queue #(
       frames_kept <= 0;
       frames_left <= 0;
       came <= 0;
-      ended <= 1'b0;
+      {some, ended, extra} <= 3'd0;
       opens <= 1'b1;
       waited <= 1'b0;
       recent <= 2'd0;
@@ -265,7 +267,7 @@ module agg_frame_queue #(
           if (f == 0 && begins_reg) assert (first == moved);
           if (f == 0 && !begins_reg) assert (moved - first < count);
           if (f != 0) assert (first == starts[prior[FRAME_BITS:0]] + counts[prior[FRAME_BITS:0]]);
-          assert (first + count - moved <= words_kept - moved);
+          assert (first + count - moved <= words_kept - moved && count <= 1 << DEPTH_BITS);
           if (f == 0 && !begins_reg) label = {1'b0, user_reg};
           assert (label[DESCRIPTOR_BITS] == (count == 0));
           if (watched_kept && watched - moved < words_kept - moved && watched - first < count)
@@ -301,7 +303,7 @@ module agg_frame_queue #(
             else assert (words[number[DEPTH_BITS-1:0]][WORD_BITS] == ends);
         end
         number = words_kept + w[NUMBER-1:0];
-        if (w < came && !lost_reg)
+        if (w < came && !lost_reg && !extra)
           assert (words[number[DEPTH_BITS-1:0]][WORD_BITS] == (ended && w + 1 == came));
       end
     end
@@ -310,9 +312,10 @@ module agg_frame_queue #(
   always @* begin
     if (was_reset) begin
       // agg_eth_receive: tlast is on the last word of each kept frame, and only there.
-      if (s_axis_tvalid) `PROMISED(!ended);
-      if (s_verdict_valid && s_verdict_keep && came_next != 0)
-        `PROMISED(ended || (s_axis_tvalid && s_axis_tlast));
+      if (s_verdict_valid && s_verdict_keep) begin
+        `PROMISED(!extra && !(s_axis_tvalid && ended));
+        `PROMISED(ended || !some && !s_axis_tvalid || s_axis_tvalid && s_axis_tlast);
+      end
 
       // Pointers
       assert (frame_wr_reg == frames_kept[FRAME_BITS:0] && kept_reg == words_kept[DEPTH_BITS:0]);
@@ -320,7 +323,8 @@ module agg_frame_queue #(
       assert (frames_here <= 1 << FRAME_BITS && words_here <= 1 << DEPTH_BITS);
       assert (lost_reg || wr_reg == kept_reg + came[DEPTH_BITS:0]);
       assert (lost_reg || words_here + came <= 1 << DEPTH_BITS);
-      if (ended && !lost_reg) assert (came != 0);
+      if (!lost_reg) assert (some == (came != 0));
+      if (ended) assert (some);
       if (word_valid_reg) assert (moved != words_kept);
       if (frame_kept && watched_frame == frames_left && begun != frames_left)
         assert (user_reg == frame_user);
@@ -353,8 +357,8 @@ module agg_frame_queue #(
       if (!m_axis_tvalid) assert (frames_kept - frames_left == recent[0] + recent[1]);
 
       cover (event_dropped && !lost_reg && !was_lost);
-      cover (frames_left == 3 && words_left == 4 && frames_kept == 3);
-      cover (event_dropped && words_left == 3);
+      cover (frames_left == 3 && words_left == 2 && frames_kept == 3);
+      cover (event_dropped && lost_reg && words_left == 2);
     end
   end
 `endif
