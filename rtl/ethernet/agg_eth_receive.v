@@ -110,10 +110,16 @@ module agg_eth_receive #(
   end
 
   // Byte 59 came: the frame is no runt. Byte FRAME_BYTES came: it is too large.
-  wire [31:0] beat_1 = {{32 - STEP_BITS{1'b0}}, step_1_reg};
-  wire sized = beat_1 > 59 / BYTES || (beat_1 == 59 / BYTES && keep_1_reg[59%BYTES]);
-  wire oversized = beat_1 > FRAME_BYTES / BYTES ||
-      (beat_1 == FRAME_BYTES / BYTES && keep_1_reg[FRAME_BYTES%BYTES]);
+  wire [31:0] next = {{32 - STEP_BITS{1'b0}}, next_reg};
+  reg at_sized_reg, past_sized_reg, at_most_reg, past_most_reg;  // beat with that byte, later beat
+  always @(posedge clk) begin
+    at_sized_reg   <= next == 59 / BYTES;
+    past_sized_reg <= next > 59 / BYTES;
+    at_most_reg    <= next == FRAME_BYTES / BYTES;
+    past_most_reg  <= next > FRAME_BYTES / BYTES;
+  end
+  wire sized = past_sized_reg || (at_sized_reg && keep_1_reg[59%BYTES]);
+  wire oversized = past_most_reg || (at_most_reg && keep_1_reg[FRAME_BYTES%BYTES]);
 
   // -- Cycle 2: where the IP packet and the payload end -------------------------------------------
 
