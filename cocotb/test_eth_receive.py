@@ -120,6 +120,20 @@ async def first_fault_decides(dut):
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
+async def forgets_the_length_before(dut):
+    """The length of an IP packet is unknown in a frame's first beats; that of the last frame is not it."""
+    rng = random.Random(4)
+    wire = Wire(dut)
+    await start(dut)
+    for length in [*range(20), *[0, 1, 2] * 6]:
+        frame, _ = datagram_frame(rng)
+        await wire.send(frame[:16] + length.to_bytes(2, "big") + frame[18:])
+        await wire.send(*datagram_frame(rng, ["too_long"], 8))
+        await wire.quiet()
+        assert wire.seen[-1] == "ip_length"
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
 async def answers_neighbours(dut):
     """ARP and echo requests for the card, and others."""
     rng = random.Random(2)

@@ -269,7 +269,8 @@ module agg_eth_receive #(
     ip_bytes_reg    <= ip_bytes;
     sum_bytes_reg   <= sum_bytes;
     crc_bytes_reg   <= crc_bytes;
-    // The frame has the IP packet's last byte.
+    // The frame has the IP packet's last byte. Before its length comes, the end is that of the frame
+    // before.
     if (valid_3_reg) begin
       if (final_3_reg) whole_reg <= (to_end_reg & ~keep_3_reg) == {BYTES{1'b0}};
       else if (first_3_reg || before_3_reg) whole_reg <= 1'b0;
