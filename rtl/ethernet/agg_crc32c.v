@@ -1,0 +1,71 @@
+// CRC-32C (Castagnoli) over BYTES more bytes: polynomial 0x1EDC6F41, reflected, low bit first. Byte
+// 0, the lowest, comes first.
+//
+// Combinational, and linear: each output is the XOR of a fixed set of inputs, written as such, so
+// that synthesis balances it. With crc_in 0 it is the share of the data, with data 0 that of the
+// state; their XOR is the whole. A pipeline can therefore keep the data's share out of its loop.
+//
+// Not done here: the start from 0xFFFFFFFF, and the final inversion. The caller holds the state.
+
+`default_nettype none
+
+module agg_crc32c #(
+    parameter integer BYTES = 8
+) (
+    input  wire [       31:0] crc_in,
+    input  wire [8*BYTES-1:0] data,
+    output wire [       31:0] crc_out
+);
+
+  localparam integer BITS = 8 * BYTES;
+  localparam [31:0] POLY = 32'h82f63b78;  // reflected
+
+  generate
+    if (BYTES < 1) begin : g_bytes
+      ERROR_a_step_has_a_byte_or_more error ();
+    end
+  endgenerate
+
+  // The bits of the data that change bit number place of the CRC. The last bit adds the polynomial;
+  // each bit before it has gone through one shift more.
+  function automatic [BITS-1:0] row;
+    input [4:0] place;
+    integer n;
+    reg [31:0] share;
+    begin
+      share = POLY;
+      for (n = BITS - 1; n >= 0; n = n - 1) begin
+        row[n] = share[place];
+        share  = {1'b0, share[31:1]} ^ (share[0] ? POLY : 32'd0);
+      end
+    end
+  endfunction
+
+  // The state's low bits meet the data's first bits; bits that meet none are shifted.
+  wire [BITS-1:0] mixed;
+  wire [31:0] shifted;
+
+  generate
+    if (BITS > 32) begin : g_wide
+      assign mixed   = data ^ {{BITS - 32{1'b0}}, crc_in};
+      assign shifted = 32'd0;
+    end else if (BITS == 32) begin : g_word
+      assign mixed   = data ^ crc_in;
+      assign shifted = 32'd0;
+    end else begin : g_narrow
+      assign mixed   = data ^ crc_in[BITS-1:0];
+      assign shifted = {{BITS{1'b0}}, crc_in[31:BITS]};
+    end
+  endgenerate
+
+  genvar i;
+  generate
+    for (i = 0; i < 32; i = i + 1) begin : g_bit
+      localparam [BITS-1:0] ROW = row(i[4:0]);
+      assign crc_out[i] = ^(mixed & ROW) ^ shifted[i];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

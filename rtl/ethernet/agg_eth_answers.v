@@ -1,0 +1,270 @@
+// Answers ARP requests (RFC 826) and ICMP echo requests (RFC 792) for the card's own address.
+//
+// Every received frame passes at s_axis, whole and without FCS, from its destination MAC address on;
+// there is no back-pressure. In the cycle of its last word the receive side gives its verdict:
+//
+//   s_arp   an ARP request for the card's IP address; s_mac and s_ip are the sender's in it
+//   s_echo  an echo request to the card in one IPv4 packet without options; s_mac and s_ip are those
+//           it came from, s_bytes is its total length, s_checksum that of ICMP
+//
+// or neither. A receive side whose verdict takes longer delays the frame by as much.
+//
+// One buffer keeps the frame that passes, and then the echo that leaves: while an answer is under
+// way, no frame is kept. An echo that was not kept whole, one of more than 1,500 bytes, and any
+// request while an answer is under way, are dropped: a pulse of dropped. The sender asks again.
+//
+// Answers have frames of their own: TTL 64, TOS 0, don't fragment. The checksum of an echo is that
+// of the request plus 0x0800 (RFC 1624), the difference in the type; so a damaged request becomes a
+// damaged answer. A checksum of 0 is sent as 0xffff, which also holds where all is 0.
+//
+// The first word is at the output six cycles after the verdict. An answer has no idle cycle inside.
+// Not done here: all checks of the request, FCS and checksums included.
+
+`default_nettype none
+
+module agg_eth_answers #(
+    parameter integer BYTES = 8  // in a word: 1, 8 or 64
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire [47:0] own_mac,  // first byte highest
+    input wire [31:0] own_ip,
+
+    input wire [8*BYTES-1:0] s_axis_tdata,
+    input wire               s_axis_tvalid,
+    input wire               s_axis_tlast,
+    input wire               s_arp,          // with s_axis_tlast, and all that follows
+    input wire               s_echo,
+    input wire [       47:0] s_mac,
+    input wire [       31:0] s_ip,
+    input wire [       15:0] s_bytes,        // 28 or more
+    input wire [       15:0] s_checksum,
+
+    output wire dropped,
+
+    // Frames without FCS, of 60 bytes or more
+    output wire [8*BYTES-1:0] m_axis_tdata,
+    output wire [  BYTES-1:0] m_axis_tkeep,   // contiguous from bit 0
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready,
+    output wire               m_axis_tlast
+);
+
+  localparam [15:0] LONGEST = 16'd1500;  // of an echo's IP packet
+  localparam integer WORDS = (14 + 1500 + BYTES - 1) / BYTES;
+  localparam integer WORD_BITS = $clog2(WORDS + 1);
+  localparam integer HOLD = BYTES > 48 ? BYTES : 48;  // bytes of the longest header, and zeros
+  localparam [10:0] ARP_BYTES = 11'd42;
+  localparam [10:0] ECHO_BYTES = 11'd38;  // of an echo's header, with the checksum
+  localparam [10:0] SHORTEST = 11'd60;
+  localparam [10:0] WORD = BYTES[10:0];
+
+  generate
+    if (BYTES != 1 && BYTES != 8 && BYTES != 64) begin : g_bytes
+      ERROR_a_frame_has_words_of_1_8_or_64_bytes error ();
+    end
+  endgenerate
+
+  // -- The frame that passes -----------------------------------------------------------------------
+
+  reg busy_reg;  // an answer is under way
+  reg inside_reg;  // a frame is
+  reg keeps_reg;  // it is kept, so far
+  reg [WORD_BITS-1:0] wr_reg;  // words of it
+  (* no_rw_check *) reg [8*BYTES-1:0] buffer[0:WORDS-1];
+
+  wire place = wr_reg < WORDS[WORD_BITS-1:0];
+  wire keeps = (inside_reg ? keeps_reg : !busy_reg) && place;
+  wire verdict = s_axis_tvalid && s_axis_tlast;
+  wire asks = verdict && (s_arp || s_echo);
+  wire accepts = asks && !busy_reg && (s_arp || (keeps && s_bytes <= LONGEST));
+  reg dropped_reg;
+
+  always @(posedge clk) begin
+    if (s_axis_tvalid) begin
+      inside_reg <= !s_axis_tlast;
+      keeps_reg  <= keeps;
+      wr_reg     <= s_axis_tlast ? {WORD_BITS{1'b0}} : place ? wr_reg + 1'b1 : wr_reg;
+      if (keeps) buffer[wr_reg] <= s_axis_tdata;
+    end
+    dropped_reg <= asks && !accepts;
+    if (rst) begin
+      inside_reg  <= 1'b0;
+      wr_reg      <= {WORD_BITS{1'b0}};
+      dropped_reg <= 1'b0;
+    end
+  end
+
+  assign dropped = dropped_reg;
+
+  // -- What the answer begins with -----------------------------------------------------------------
+
+  localparam [15:0] IP_CONSTANT = 16'h4500 + 16'h4000 + 16'h4001;  // length, TOS; DF; TTL, ICMP
+
+  reg echo_reg;
+  reg [47:0] mac_reg;
+  reg [31:0] ip_reg;
+  reg [10:0] bytes_reg;
+  reg [16:0] checksum_reg;
+  reg [16:0] own_sum_reg, ip_sum_reg;
+  reg [17:0] own_part_reg;
+  reg [18:0] sum_reg;
+  reg [1:0] step_reg;  // cycles of checksums
+  reg sends_reg;
+
+  wire load = busy_reg && !sends_reg && step_reg == 2'd2;
+
+  always @(posedge clk) begin
+    if (accepts) begin
+      echo_reg     <= !s_arp;
+      mac_reg      <= s_mac;
+      ip_reg       <= s_ip;
+      bytes_reg    <= s_bytes[10:0];
+      checksum_reg <= {1'b0, s_checksum} + 17'h00800;
+    end
+    own_sum_reg  <= {1'b0, own_ip[31:16]} + {1'b0, own_ip[15:0]};
+    own_part_reg <= {1'b0, own_sum_reg} + {2'b0, IP_CONSTANT};
+    ip_sum_reg   <= {1'b0, ip_reg[31:16]} + {1'b0, ip_reg[15:0]};
+    sum_reg      <= {1'b0, own_part_reg} + {2'b0, ip_sum_reg} + {8'd0, bytes_reg};
+    step_reg     <= !busy_reg || sends_reg ? 2'd0 : step_reg + 2'd1;
+  end
+
+  // Folds a sum, with both possible carries at once.
+  function automatic [15:0] folded;
+    input [18:0] sum;
+    reg [16:0] plain;
+    reg [15:0] carried;
+    begin
+      plain   = {1'b0, sum[15:0]} + {14'd0, sum[18:16]};
+      carried = sum[15:0] + {13'd0, sum[18:16]} + 16'd1;
+      folded  = plain[16] ? carried : plain[15:0];
+    end
+  endfunction
+
+  // A value whose first byte is the high one, with that byte lowest
+  function automatic [47:0] turned;
+    input [47:0] value;
+    turned = {value[7:0], value[15:8], value[23:16], value[31:24], value[39:32], value[47:40]};
+  endfunction
+
+  function automatic [15:0] turned16;
+    input [15:0] value;
+    turned16 = {value[7:0], value[15:8]};
+  endfunction
+
+  function automatic [31:0] turned32;
+    input [31:0] value;
+    turned32 = {value[7:0], value[15:8], value[23:16], value[31:24]};
+  endfunction
+
+  wire [95:0] addresses = {turned(own_mac), turned(mac_reg)};
+  wire [8*ARP_BYTES-1:0] arp = {
+    turned32(ip_reg),
+    turned(mac_reg),
+    turned32(own_ip),
+    turned(own_mac),
+    16'h0200,  // reply
+    16'h0406,  // sizes of the addresses
+    16'h0008,  // IPv4
+    16'h0100,  // Ethernet
+    16'h0608,  // EtherType
+    addresses
+  };
+  wire [8*ECHO_BYTES-1:0] echo = {
+    turned16(checksum_reg[15:0] + {15'd0, checksum_reg[16]}),
+    16'h0000,  // echo reply
+    turned32(ip_reg),
+    turned32(own_ip),
+    turned16(~folded(sum_reg)),
+    8'd1,  // ICMP
+    8'd64,  // TTL
+    16'h0040,  // don't fragment
+    16'd0,  // identification
+    turned16({5'd0, bytes_reg}),
+    16'h0045,  // TOS
+    16'h0008,  // EtherType
+    addresses
+  };
+  wire [8*HOLD-1:0] header = echo_reg ? {{8 * (HOLD - 38) {1'b0}}, echo} :
+      {{8 * (HOLD - 42) {1'b0}}, arp};
+
+  // -- The answer ----------------------------------------------------------------------------------
+
+  reg [8*HOLD-1:0] hold_reg;  // what is left of the header, and zeros
+  reg [10:0] header_left_reg;  // bytes of it
+  reg [10:0] content_left_reg;  // and with what follows from the buffer
+  reg [10:0] frame_left_reg;  // and with padding
+  reg [WORD_BITS-1:0] rd_reg;
+  reg fetched_valid_reg;
+  reg [8*BYTES-1:0] fetched_reg;
+  reg valid_reg, last_reg;
+  reg [8*BYTES-1:0] data_reg;
+  reg [BYTES-1:0] keep_reg;
+
+  wire free = !valid_reg || m_axis_tready;
+  wire moves = free && fetched_valid_reg;
+  wire ends = frame_left_reg <= WORD;
+  wire [10:0] content = echo_reg ? bytes_reg + 11'd14 : ARP_BYTES;
+
+  // From the buffer come the bytes behind the header and before the padding.
+  reg [8*BYTES-1:0] from_buffer;
+  reg [BYTES-1:0] keep;
+  integer i;
+
+  always @* begin
+    for (i = 0; i < BYTES; i = i + 1) begin
+      from_buffer[8*i+:8] = i[10:0] >= header_left_reg && i[10:0] < content_left_reg ?
+          fetched_reg[8*i+:8] : 8'd0;
+      keep[i] = i[10:0] < frame_left_reg;
+    end
+  end
+
+  always @(posedge clk) begin
+    if (free) begin
+      valid_reg <= fetched_valid_reg;
+      last_reg  <= ends;
+      data_reg  <= hold_reg[8*BYTES-1:0] | from_buffer;
+      keep_reg  <= keep;
+    end
+    if (moves) begin
+      hold_reg         <= hold_reg >> 8 * BYTES;
+      header_left_reg  <= header_left_reg > WORD ? header_left_reg - WORD : 11'd0;
+      content_left_reg <= content_left_reg > WORD ? content_left_reg - WORD : 11'd0;
+      frame_left_reg   <= frame_left_reg - WORD;
+    end
+    if (sends_reg && (!fetched_valid_reg || free)) begin
+      fetched_reg       <= buffer[rd_reg];
+      fetched_valid_reg <= 1'b1;
+      rd_reg            <= rd_reg + 1'b1;
+    end
+    if (moves && ends) begin
+      fetched_valid_reg <= 1'b0;
+      sends_reg         <= 1'b0;
+      busy_reg          <= 1'b0;
+    end
+    if (accepts) busy_reg <= 1'b1;
+    if (load) begin
+      sends_reg        <= 1'b1;
+      rd_reg           <= {WORD_BITS{1'b0}};
+      hold_reg         <= header;
+      header_left_reg  <= echo_reg ? ECHO_BYTES : ARP_BYTES;
+      content_left_reg <= content;
+      frame_left_reg   <= content > SHORTEST ? content : SHORTEST;
+    end
+    if (rst) begin
+      busy_reg          <= 1'b0;
+      sends_reg         <= 1'b0;
+      fetched_valid_reg <= 1'b0;
+      valid_reg         <= 1'b0;
+    end
+  end
+
+  assign m_axis_tdata  = data_reg;
+  assign m_axis_tkeep  = keep_reg;
+  assign m_axis_tvalid = valid_reg;
+  assign m_axis_tlast  = last_reg;
+
+endmodule
+
+`default_nettype wire
