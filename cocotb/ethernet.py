@@ -11,22 +11,9 @@ from scapy.layers.l2 import ARP, Ether
 
 import model
 import zwire
+from castagnoli import closed
 
 SHORTEST = 60  # bytes of a frame, without its FCS
-
-# CRC-32C (NETWORK.md, section 2): the polynomial, reflected.
-_POLYNOMIAL = int(f"{0x1EDC6F41:032b}"[::-1], 2)
-
-
-def crc32c(data):
-    """Returns the CRC-32C of the bytes, bit by bit."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
 
 def checksum(data):
     """Returns the Internet checksum of the bytes (RFC 1071)."""
@@ -39,8 +26,7 @@ def checksum(data):
 
 def datagram(header, payload=b""):
     """Returns the bytes of a datagram: header, a dict of fields, payload and CRC."""
-    data = model.pack(header, model.header_bytes(header["kind"], shared=True)) + payload
-    return data + struct.pack("<I", crc32c(data))
+    return closed(model.pack(header, model.header_bytes(header["kind"], shared=True)) + payload)
 
 
 def ipv4(protocol, source, target, data, ecn=0):

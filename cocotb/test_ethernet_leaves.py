@@ -9,6 +9,7 @@ from cocotb.triggers import ClockCycles, RisingEdge, Timer
 
 import ethernet
 from bench import ROOT, leaf, run, start
+from castagnoli import crc32c
 from streams import PATTERNS, Gate, StreamSink, StreamSource
 
 # -- agg_crc32c
@@ -16,7 +17,7 @@ from streams import PATTERNS, Gate, StreamSink, StreamSource
 
 @cocotb.test()
 async def continues_the_crc(dut):
-    """The CRC of a message grows by a step; the shares of state and data add up to it."""
+    """The CRC of a message grows by a step. Each bit has its share: the CRC is linear, so these determine it."""
     rng = random.Random(1)
     size = len(dut.data) // 8
 
@@ -26,16 +27,22 @@ async def continues_the_crc(dut):
         await Timer(1, "ns")
         return dut.crc_out.value.to_unsigned()
 
-    assert ethernet.crc32c(b"123456789") == 0xE3069283  # the check value of its catalogues
+    for bit in range(32 + 8 * size):
+        state, step = (1 << bit) % (1 << 32), 1 << bit >> 32
+        want = state
+        for place in range(8 * size):
+            want = want >> 1 ^ (0x82F63B78 if (want ^ step >> place) & 1 else 0)
+        assert await crc(state, step.to_bytes(size, "little")) == want
+    assert crc32c(b"123456789") == 0xE3069283  # the check value of its catalogues
     for _ in range(20):
         begin, step = rng.randbytes(rng.randrange(20)), rng.randbytes(size)
-        state = ethernet.crc32c(begin) ^ 0xFFFFFFFF
-        want = ethernet.crc32c(begin + step) ^ 0xFFFFFFFF
+        state = crc32c(begin) ^ 0xFFFFFFFF
+        want = crc32c(begin + step) ^ 0xFFFFFFFF
         assert await crc(state, step) == want
         assert await crc(state, bytes(size)) ^ await crc(0, step) == want
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 64])
+@pytest.mark.parametrize("size", [1, 8, 64])
 def test_agg_crc32c(size):
     run("agg_crc32c", parameters={"BYTES": size}, testcase="continues_the_crc")
 

@@ -26,18 +26,34 @@ module agg_crc32c #(
     end
   endgenerate
 
-  // The bits of the data that change bit number place of the CRC. The last bit adds the polynomial;
-  // each bit before it has gone through one shift more.
-  function automatic [BITS-1:0] row;
-    input [4:0] place;
+  // The bits of the data that change bit 0 of the CRC. The last bit adds the polynomial; each bit
+  // before it has gone through one shift more.
+  function automatic [BITS-1:0] row_0;
+    input integer bits;
     integer n;
     reg [31:0] share;
     begin
+      row_0 = {BITS{1'b0}};
       share = POLY;
-      for (n = BITS - 1; n >= 0; n = n - 1) begin
-        row[n] = share[place];
-        share  = {1'b0, share[31:1]} ^ (share[0] ? POLY : 32'd0);
+      for (n = bits - 1; n >= 0; n = n - 1) begin
+        row_0[n] = share[0];
+        share = {1'b0, share[31:1]} ^ (share[0] ? POLY : 32'd0);
       end
+    end
+  endfunction
+
+  localparam [BITS-1:0] ROW_0 = row_0(BITS);
+
+  // The same for bit number place. A shift moves the next higher bit there, and adds bit 0 if the
+  // polynomial has that term. So a row follows from the next one in few steps: a tool that
+  // evaluates all bits of all rows one by one takes seconds.
+  function automatic [BITS-1:0] row;
+    input integer place;
+    integer n;
+    begin
+      row = {BITS{1'b0}};
+      for (n = 31; n >= place; n = n - 1)
+      row = {POLY[n], row[BITS-1:1] ^ (POLY[n] ? ROW_0[BITS-1:1] : {BITS - 1{1'b0}})};
     end
   endfunction
 
@@ -61,7 +77,7 @@ module agg_crc32c #(
   genvar i;
   generate
     for (i = 0; i < 32; i = i + 1) begin : g_bit
-      localparam [BITS-1:0] ROW = row(i[4:0]);
+      localparam [BITS-1:0] ROW = row(i);
       assign crc_out[i] = ^(mixed & ROW) ^ shifted[i];
     end
   endgenerate

@@ -169,6 +169,124 @@ module agg_datagram_steps #(
   assign m_word_valid  = word_valid_reg;
   assign m_word_data   = word;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;  // no reset in the last cycle
+  integer b;
+
+  // Bytes of zeros and header that were taken, and of the beat and the word after them
+  reg in_payload;
+  reg [7:0] header_bytes, beat_bytes, word_bytes;
+  reg [NUMBER_BITS-1:0] steps;  // of the payload
+  wire is_bare = s_axis_tkeep == 0;
+  wire [7:0] zeros = is_bare ? ZEROS_BARE : ZEROS;
+  wire [7:0] header_all = zeros + (is_bare ? 22 : 30);
+  // As in the module, zeros may be left out by whole steps.
+  wire [7:0] passed = header_bytes + (is_bare && STEP <= 8 ? ZEROS_BARE - ZEROS : 0);
+  wire takes = s_axis_tvalid && room;
+  wire header_done = passed + STEP == header_all;
+  wire beat_done = beat_bytes + STEP == BEAT_BYTES;
+  wire packet_done = in_payload ? beat_done && s_axis_tlast : header_done && is_bare;
+  wire word_done = in_payload && (word_bytes + STEP == BYTES || packet_done);
+
+  // What is due at the output
+  reg took, want_first, want_last, want_bare, want_word;
+  reg [8*STEP-1:0] want_step;
+  reg [8*BYTES-1:0] want_data;
+  reg [NUMBER_BITS-1:0] want_number;
+
+  // The input
+  reg waited;
+  reg [9*BEAT_BYTES+240:0] stood;
+  reg amid;  // a packet's first beat was taken, and its last was not
+  wire [9*BEAT_BYTES+240:0] offered = {s_axis_tlast, s_axis_tkeep, s_axis_tdata, s_axis_tuser};
+
+  always @(posedge clk) begin
+    running_was <= was_reset && !rst;
+    took <= takes;
+    want_first <= !in_payload && header_bytes == 0;
+    want_last <= packet_done;
+    want_bare <= is_bare;
+    want_word <= word_done;
+    want_number <= steps;
+    for (b = 0; b < STEP; b = b + 1)
+    want_step[8*b+:8] <= in_payload ? s_axis_tdata[8*(beat_bytes+b)+:8] :
+        passed + b < zeros ? 8'd0 : s_axis_tuser[8*(passed+b-zeros)+:8];
+    if (takes && in_payload)
+      for (b = 0; b < BYTES; b = b + 1)
+      if (b >= word_bytes)
+        want_data[8*b+:8] <= b < word_bytes + STEP ?
+              s_axis_tdata[8*(beat_bytes+b-word_bytes)+:8] : 0;
+    if (takes) begin
+      in_payload <= in_payload ? !packet_done : header_done && !is_bare;
+      if (!in_payload) header_bytes <= header_done ? 0 : header_bytes + STEP;
+      if (in_payload) begin
+        beat_bytes <= beat_done ? 0 : beat_bytes + STEP;
+        word_bytes <= word_done ? 0 : word_bytes + STEP;
+        steps <= packet_done ? 0 : steps + 1'b1;
+      end
+    end
+    waited <= !rst && s_axis_tvalid && !s_axis_tready;
+    stood  <= offered;
+    if (s_axis_tvalid && s_axis_tready) amid <= !s_axis_tlast;
+    if (rst) begin
+      was_reset <= 1'b1;
+      in_payload <= 1'b0;
+      header_bytes <= 0;
+      beat_bytes <= 0;
+      word_bytes <= 0;
+      steps <= 0;
+      amid <= 1'b0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_stage, agg_egress: a beat stays until it is taken; tkeep is all or nothing, and a packet
+      // without payload has one beat.
+      `PROMISED(!waited || (s_axis_tvalid && offered == stood));
+      `PROMISED(!s_axis_tvalid || is_bare || &s_axis_tkeep);
+      `PROMISED(!s_axis_tvalid || !is_bare || (s_axis_tlast && !amid));
+
+      // Nothing is taken without room, and a beat only with its last step.
+      assert (takes_first == (takes && !in_payload && header_bytes == 0));
+      assert (takes_word == (takes && word_done));
+      assert (s_axis_tready == (takes && (in_payload ? beat_done : header_done && is_bare)));
+      assert (payload_reg == in_payload && fresh_reg == (!in_payload && header_bytes == 0));
+      assert (cut_reg * STEP == beat_bytes && beat_bytes < BEAT_BYTES);
+      assert (place_reg * STEP == word_bytes && word_bytes < BYTES);
+      assert (number_reg == steps);
+      if (word_bytes != 0) assert (m_word_data == want_data);
+      if (!in_payload) assert (beat_bytes == 0 && word_bytes == 0 && steps == 0 && !amid);
+      if (in_payload) assert (header_bytes == 0);
+      // What is half taken waits at the input.
+      if (beat_bytes != 0 || (in_payload && !amid) || header_bytes != 0)
+        assert (waited || !running_was);
+      if (header_bytes != 0) begin
+        assert (header_bytes % STEP == 0 && passed + STEP <= header_all);
+        assert (head_reg * STEP == header_bytes + (is_bare && STEP <= 8 ? 8 : 0));
+      end
+    end
+    if (running_was && !rst) begin
+      assert (m_step_valid == took);
+      if (took) begin
+        assert (m_step_data == want_step && m_step_first == want_first && m_step_last == want_last);
+        assert (m_step_bare == want_bare && m_word_valid == want_word);
+        if (want_last) assert (m_step_number == want_number);
+        if (want_word) assert (m_word_data == want_data);
+      end else begin
+        assert (!m_word_valid);
+      end
+      cover (m_step_last && m_step_valid && !m_step_bare && m_step_number == 3);
+      cover (m_step_last && m_step_valid && m_step_bare);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

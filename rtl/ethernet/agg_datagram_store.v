@@ -3,7 +3,7 @@
 // The words of payloads are in one ring, which holds two of the largest packets: one leaves while
 // the next one comes. A word's place is free again when its last copy has been read. Beside the ring
 // is a queue of packets: header, receivers, size and checks, the latter when agg_datagram_sums has
-// them. Up to 16 packets wait there.
+// them. Up to 2^QUEUE_BITS packets wait there.
 //
 // A packet's copies are offered at m_copy one after another, the lowest port first, as soon as its
 // checks are there. When a copy is taken, its payload follows at m_axis, word by word. The next copy
@@ -17,11 +17,12 @@
 `default_nettype none
 
 module agg_datagram_store #(
-    parameter integer PORTS       = 4,
-    parameter integer BYTES       = 8,     // in a word of the frame
-    parameter integer STEP        = 8,     // in a step of agg_datagram_steps
-    parameter integer PAYLOAD     = 1024,  // of the largest packet, in bytes
-    parameter integer NUMBER_BITS = 10     // width of a step's number in the payload
+    parameter integer PORTS = 4,
+    parameter integer BYTES = 8,  // in a word of the frame
+    parameter integer STEP = 8,  // in a step of agg_datagram_steps
+    parameter integer PAYLOAD = 1024,  // of the largest packet, in bytes
+    parameter integer NUMBER_BITS = 10,  // width of a step's number in the payload
+    parameter integer QUEUE_BITS = 4  // log2 of the packets: what a small memory of an FPGA holds
 ) (
     input wire clk,
     input wire rst,
@@ -67,7 +68,6 @@ module agg_datagram_store #(
   localparam integer WORDS = (PAYLOAD + BYTES - 1) / BYTES;  // of the largest payload
   localparam integer SPARE = BYTES > 8 ? 16 : 0;  // a short frame takes less time than its checks
   localparam integer RING_BITS = WORDS <= 8 && SPARE == 0 ? 4 : $clog2(2 * WORDS + SPARE);
-  localparam integer QUEUE_BITS = 4;  // what a small memory of an FPGA holds
   localparam integer STEP_SHIFT = $clog2(STEP);
   localparam integer WORD_SHIFT = $clog2(BYTES) - STEP_SHIFT;  // from a step's number to a word's
 
@@ -179,7 +179,7 @@ module agg_datagram_store #(
   wire taken = m_copy_valid && m_copy_ready;
   wire final_copy = left_reg == {PORTS{1'b0}};
 
-  assign load = waits_reg && (!held_reg || (taken && final_copy));
+  assign load = waits_reg && !held_reg;
 
   always @(posedge clk) begin
     if (taken) begin
@@ -283,6 +283,259 @@ module agg_datagram_store #(
   assign m_axis_tdata  = data_reg;
   assign m_axis_tvalid = valid_reg;
   assign m_axis_tlast  = last_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Words and packets have numbers, modulo more than can be here.
+  localparam integer N = RING_BITS + 2;
+  localparam integer Q = QUEUE_BITS + 2;
+
+  reg was_reset = 1'b0;
+  integer n;
+
+  // What came: packets begun, ended and with checks; words taken and stored
+  reg [Q-1:0] begun, ended, checked, loaded;
+  reg [N-1:0] words_taken, words_stored;
+  reg under_way;  // a packet was begun, and its last step was not taken
+  reg under_way_bare;
+  reg [N-1:0] open_words;  // taken, of the packet whose end has not come
+  (* anyseq *) reg takes_last;  // the step that is taken is a packet's last
+  reg took_last;
+
+  // For any packet: what came, and where it is
+  (* anyseq *) reg choose;
+  reg chosen, waits, sized, complete, holds, next, reads;
+  reg [QUEUE_BITS-1:0] index;
+  reg [240+PORTS:0] put_head;
+  reg [NUMBER_BITS-1:0] put_size;
+  reg [47:0] put_checks;
+  reg [N-1:0] put_first;  // its first word
+  wire [LEFT_BITS-1:0] put_last = put_size[NUMBER_BITS-1:WORD_SHIFT];
+
+  // For any word
+  (* anyconst *) reg [N-1:0] word;
+  reg [8*BYTES-1:0] put_word;
+
+  // What leaves
+  reg [PORTS-1:0] sent;  // ports to which copies of the held packet went
+  reg [N-1:0] read_first, read_word, fetched_word, out_word;
+  reg [LEFT_BITS-1:0] read_size;
+  reg fetched_ends, out_ends;
+  reg waited, copy_waited;
+  reg [8*BYTES:0] stood;
+  reg [PORTS+303:0] copy_stood;
+  wire [PORTS+303:0] copy = {
+    m_copy_sum, m_copy_crc, m_copy_bytes, m_copy_ecn, m_copy_header[238:0], m_copy_bare, m_copy_dest
+  };
+
+  always @(posedge clk) begin
+    begun <= begun + takes_first;
+    ended <= ended + s_last;
+    checked <= checked + s_sums_valid;
+    loaded <= loaded + load;
+    words_taken <= words_taken + takes_word;
+    words_stored <= words_stored + s_word_valid;
+    open_words <= (s_last ? 0 : open_words) + takes_word;
+    took_last <= takes_last;
+    if (takes_first) under_way_bare <= s_bare;
+    under_way <= (under_way || takes_first) && !takes_last;
+
+    if (takes_first && choose && !chosen) begin
+      chosen <= 1'b1;
+      waits <= 1'b1;
+      index <= head_wr_reg;
+      put_head <= {s_bare, s_dest, s_header};
+      put_first <= words_taken;
+    end
+    if (s_last && waits && !sized && size_wr_reg == index) begin
+      sized <= 1'b1;
+      put_size <= s_number;
+    end
+    if (s_sums_valid && waits && !complete && check_wr_reg == index) begin
+      complete   <= 1'b1;
+      put_checks <= {s_sum, s_crc};
+    end
+    if (load && rd_reg == index) waits <= 1'b0;
+    if (load || (taken && final_copy)) holds <= load && waits && rd_reg == index;
+    if (taken && !bare_reg) next <= holds;
+    if (begins) reads <= next;
+    if (s_word_valid && words_stored == word) put_word <= s_word_data;
+
+    sent <= load ? 0 : taken ? sent | port_reg : sent;
+    if (begins) read_size <= next_size_reg;
+    if (fetch) begin
+      fetched_word <= read_word;
+      fetched_ends <= read_word == read_first + read_size;
+      read_word <= last && !final_reg ? read_first : read_word + 1'b1;
+      if (last && final_reg) read_first <= read_word + 1'b1;
+    end
+    if (out_free) begin
+      out_word <= fetched_word;
+      out_ends <= fetched_ends;
+    end
+    waited <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tlast, m_axis_tdata};
+    copy_waited <= !rst && m_copy_valid && !m_copy_ready;
+    copy_stood <= copy;
+    if (rst) begin
+      was_reset <= 1'b1;
+      begun <= 0;
+      ended <= 0;
+      checked <= 0;
+      loaded <= 0;
+      words_taken <= 0;
+      words_stored <= 0;
+      open_words <= 0;
+      took_last <= 1'b0;
+      under_way <= 1'b0;
+      chosen <= 1'b0;
+      waits <= 1'b0;
+      sized <= 1'b0;
+      complete <= 1'b0;
+      holds <= 1'b0;
+      next <= 1'b0;
+      reads <= 1'b0;
+      read_first <= 0;
+      read_word <= 0;
+    end
+  end
+
+  // Words of the packets on the way out, and of those in the queue
+  wire [N-1:0] words_read = reads_reg && final_reg ? read_size + 1 : 0;
+  wire [N-1:0] words_next = next_valid_reg && next_final_reg ? next_size_reg + 1 : 0;
+  wire [N-1:0] words_held = held_reg && !bare_reg ? size_reg + 1 : 0;
+  wire [N-1:0] words_out = words_read + words_next + words_held;
+  wire [N-1:0] freed = reads_reg && final_reg ? read_word : read_first;
+  wire [Q-1:0] in_queue = begun - loaded;
+  wire [Q-1:0] with_size = ended - loaded;
+  wire [Q-1:0] with_checks = checked - loaded;
+  wire [QUEUE_BITS-1:0] place = index - rd_reg;  // of the watched packet
+  wire [N-1:0] words_here = words_taken - freed;
+  wire [N-1:0] words_behind = reads_reg ? read_size - size_left_reg : 0;  // of the copy
+  wire [N-1:0] fetched_ahead = fetched_word + 1'b1 - freed;
+  wire [N-1:0] fetched_age = words_stored - fetched_word - 1'b1;
+  wire [N-1:0] out_ahead = out_word + 1'b1 + fetched_valid_reg - freed;
+  wire [N-1:0] out_age = words_stored - out_word - 1'b1;
+  reg [N-1:0] words_queued, words_before;
+  reg [QUEUE_BITS-1:0] at;
+
+  always @* begin
+    words_queued = 0;
+    words_before = 0;
+    for (n = 0; n < 1 << QUEUE_BITS; n = n + 1) begin
+      at = rd_reg + n[QUEUE_BITS-1:0];
+      if (n == place) words_before = words_queued;
+      if (n < with_size && !heads[at][240+PORTS])
+        words_queued = words_queued + (sizes[at] >> WORD_SHIFT) + 1;
+      if (was_reset && !rst && n < in_queue) assert (heads[at][240+:PORTS] != 0);
+      if (was_reset && !rst && n < with_size)
+        assert (heads[at][240+PORTS] || sizes[at] >> WORD_SHIFT < WORDS);
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_datagram_steps: nothing is taken without room; a packet's steps come one after another; a
+      // word is at s_word one cycle after it was taken; the last step ends a word, and its number is
+      // one less than the steps of the payload. agg_datagram_sums: checks come afterwards, in order.
+      `PROMISED(room || !(takes_first || takes_word || takes_last));
+      `PROMISED(!takes_first || (!under_way && s_dest != 0));
+      `PROMISED(!takes_word || (under_way && !under_way_bare && open_words < WORDS));
+      `PROMISED(
+          !takes_last || (takes_first ? s_bare : under_way && (under_way_bare || takes_word)));
+      `PROMISED(s_last == took_last);
+      `PROMISED(!s_last || under_way_bare || open_words == (s_number >> WORD_SHIFT) + 1);
+      `PROMISED(s_word_valid == (words_stored != words_taken));
+      `PROMISED(!s_sums_valid || checked != ended);
+      assert (!(under_way && took_last) && begun - ended == under_way + took_last);
+      assert (open_words <= WORDS);
+      if ((under_way || took_last) && under_way_bare) assert (open_words == 0);
+      assert (under_way || took_last || open_words == 0);
+      if (under_way || took_last) assert (heads[size_wr_reg][240+PORTS] == under_way_bare);
+      assert (words_taken - words_stored <= (open_words != 0));
+
+      // No packet and no word is overwritten.
+      assert (in_queue <= 1 << QUEUE_BITS && packets_reg == in_queue);
+      assert (with_size <= in_queue && with_checks <= with_size);
+      assert (head_wr_reg == begun[QUEUE_BITS-1:0] && size_wr_reg == ended[QUEUE_BITS-1:0]);
+      assert (check_wr_reg == checked[QUEUE_BITS-1:0] && rd_reg == loaded[QUEUE_BITS-1:0]);
+      assert (waits_reg == (with_checks != 0));
+      if (room) assert (packets_reg < 1 << QUEUE_BITS && places_reg != 0);
+      assert (places_reg + freed_reg + words_here == 1 << RING_BITS);
+      assert (words_here <= 1 << RING_BITS);
+      assert (words_taken == read_first + words_out + words_queued + open_words);
+      assert (word_wr_reg == words_stored[RING_BITS-1:0]);
+      assert (word_rd_reg == read_word[RING_BITS-1:0] && begin_reg == read_first[RING_BITS-1:0]);
+
+      // One copy is read, another one is next, and both may be of the packet that is held.
+      if (reads_reg) assert (size_left_reg <= read_size && read_size < WORDS);
+      assert (read_word == read_first + words_behind);
+      if (reads_reg && !final_reg && next_valid_reg)
+        assert (next_size_reg == read_size && next == reads);
+      if (reads_reg && !final_reg && !next_valid_reg)
+        assert (held_reg && !bare_reg && size_reg == read_size && holds == reads);
+      if (next_valid_reg && !next_final_reg)
+        assert (held_reg && !bare_reg && size_reg == next_size_reg && holds == next);
+      if (next_valid_reg) assert (next_size_reg < WORDS);
+      if (held_reg) assert (bare_reg || size_reg < WORDS);
+
+      // A word is what was stored.
+      if (word - freed < words_stored - freed) assert (ring[word[RING_BITS-1:0]] == put_word);
+      if (reads_reg) assert (read_word - freed < words_stored - freed);
+      if (fetched_valid_reg) begin
+        assert (fetched_ahead <= 1 << RING_BITS && fetched_age <= 1 << RING_BITS);
+        assert (fetched_last_reg == fetched_ends);
+        if (fetched_word == word) assert (fetched_reg == put_word);
+      end
+      if (m_axis_tvalid) begin
+        assert (out_ahead <= (1 << RING_BITS) + fetched_valid_reg);
+        assert (out_age <= (1 << RING_BITS) + fetched_valid_reg);
+        assert (m_axis_tlast == out_ends);
+        if (out_word == word) assert (m_axis_tdata == put_word);
+      end
+
+      // A packet leaves as it came, once for each receiver, the lowest port first.
+      assert (chosen || !(waits || sized || complete || holds || next || reads));
+      if (waits) begin
+        assert (chosen && place < in_queue && heads[index] == put_head);
+        assert (sized == (place < with_size) && complete == (place < with_checks));
+        if (sized) assert (sizes[index] == put_size);
+        if (complete) assert (checks[index] == put_checks);
+        assert (put_first == read_first + words_out + words_before);
+      end
+      if (held_reg && holds) begin
+        assert (!waits && complete && sized);
+        assert ({bare_reg, sent | port_reg | left_reg, header_reg} == put_head);
+        assert (bare_reg || size_reg == put_last);
+        assert (bytes_reg == (bare_reg ? 26 : (put_size + 1) * STEP + 34));
+        assert (ecn_reg == (bare_reg ? ECN_ECT0 : put_head[HDR_FLAGS_LSB+:2]));
+        assert ({sum_reg, crc_reg} == put_checks);
+        assert (bare_reg || put_first == read_first + words_read + words_next);
+      end
+      if (held_reg) begin
+        assert (port_reg != 0 && (port_reg & (port_reg - 1'b1)) == 0);
+        assert ((left_reg & (port_reg | (port_reg - 1'b1))) == 0);
+        assert ((sent & ~(port_reg - 1'b1)) == 0);
+      end else begin
+        assert (!holds);
+      end
+      if (next_valid_reg && next)
+        assert (sized && next_size_reg == put_last && put_first == read_first + words_read);
+      if (reads_reg && reads) assert (sized && read_size == put_last && put_first == read_first);
+
+      // What is offered stays.
+      if (waited) assert (m_axis_tvalid && {m_axis_tlast, m_axis_tdata} == stood);
+      if (copy_waited) assert (m_copy_valid && copy == copy_stood);
+
+      cover (reads_reg && reads && final_reg && read_size == 2 && put_head[240+:2] == 3);
+      cover (room_reg == 0 && places_reg == 0);
+      cover (holds && bare_reg && reads_reg && next_valid_reg);
+    end
+  end
+`endif
 
 endmodule
 

@@ -52,10 +52,12 @@ module agg_datagram_sums #(
     integer n;
     begin
       after_zeros = 32'hffffffff;
-      for (n = 0; n < 8 * bytes; n = n + 1)
-      after_zeros = {1'b0, after_zeros[31:1]} ^ (after_zeros[0] ? 32'h82f63b78 : 32'd0);
-      for (n = 0; n < -8 * bytes; n = n + 1)
-      after_zeros = {after_zeros[30:0], 1'b0} ^ (after_zeros[31] ? 32'h05ec76f1 : 32'd0);
+      for (n = 0; n < 8 * bytes; n = n + 1) begin
+        after_zeros = {1'b0, after_zeros[31:1]} ^ (after_zeros[0] ? 32'h82f63b78 : 32'd0);
+      end
+      for (n = 0; n < -8 * bytes; n = n + 1) begin
+        after_zeros = {after_zeros[30:0], 1'b0} ^ (after_zeros[31] ? 32'h05ec76f1 : 32'd0);
+      end
     end
   endfunction
 

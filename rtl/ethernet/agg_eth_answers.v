@@ -265,6 +265,146 @@ module agg_eth_answers #(
   assign m_axis_tvalid = valid_reg;
   assign m_axis_tlast  = last_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  integer b;
+
+  // The frame that passes, and any word of it
+  (* anyconst *) reg [WORD_BITS-1:0] watched;
+  reg [WORD_BITS-1:0] words;  // of the frame, up to those of the buffer
+  reg amid, began_free;  // no answer was under way when it began
+  reg too_long;
+  reg [8*BYTES-1:0] word;  // the watched one
+  wire whole = (amid ? began_free : !answering) && words < WORDS;
+  wire frame_ends = s_axis_tvalid && s_axis_tlast;
+
+  // The answer
+  reg answering;  // from the verdict until its last word is at the output
+  reg has_word;  // the request has the watched word
+  reg [8*BYTES-1:0] put;
+  reg [10:0] header_bytes, content_bytes, frame_bytes;
+  reg [10:0] sent;  // bytes that were at the output
+  reg [WORD_BITS-1:0] fetched;  // number of the word that was read
+  reg dropped_due;
+  reg waited, moved;
+  reg [9*BYTES:0] stood;
+
+  // The word at the output: bytes that are the request's, that are 0, and that are there
+  reg [BYTES-1:0] want_put, want_zero, want_keep;
+  reg want_last;
+
+  always @(posedge clk) begin
+    if (s_axis_tvalid) begin
+      amid <= !s_axis_tlast;
+      words <= s_axis_tlast ? 0 : words + (words < WORDS);
+      too_long <= amid && (too_long || words == WORDS);
+      if (!amid) began_free <= !answering;
+      if (words == watched) word <= s_axis_tdata;
+    end
+    dropped_due <= frame_ends && (s_arp || s_echo) &&
+        (answering || (!s_arp && (!whole || s_bytes > 1500)));
+    if (frame_ends && (s_arp || s_echo) && !answering && (s_arp || (whole && s_bytes <= 1500)))
+    begin
+      answering <= 1'b1;
+      sent <= 0;
+      has_word <= !s_arp && watched <= words;
+      put <= words == watched ? s_axis_tdata : word;
+      header_bytes <= s_arp ? 42 : 38;
+      content_bytes <= s_arp ? 42 : s_bytes + 14;
+      frame_bytes <= s_arp || s_bytes < 46 ? 60 : s_bytes + 14;
+    end
+    if (moves) begin
+      sent <= sent + BYTES;
+      for (b = 0; b < BYTES; b = b + 1) begin
+        want_put[b]  <= has_word && fetched == watched && sent + b >= header_bytes &&
+            sent + b < content_bytes;
+        want_zero[b] <= sent + b >= content_bytes;
+        want_keep[b] <= sent + b < frame_bytes;
+      end
+      want_last <= sent + BYTES >= frame_bytes;
+      if (sent + BYTES >= frame_bytes) answering <= 1'b0;
+    end
+    if (sends_reg && (!fetched_valid_reg || free)) fetched <= rd_reg;
+    moved  <= moves;
+    waited <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood  <= {m_axis_tlast, m_axis_tkeep, m_axis_tdata};
+    if (rst) begin
+      was_reset <= 1'b1;
+      amid <= 1'b0;
+      words <= 0;
+      answering <= 1'b0;
+      dropped_due <= 1'b0;
+      moved <= 1'b0;
+    end
+  end
+
+  wire [10:0] header_rest = header_bytes > sent ? header_bytes - sent : 0;
+  wire [10:0] content_rest = content_bytes > sent ? content_bytes - sent : 0;
+  wire [10:0] frame_rest = frame_bytes - sent;
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // The receive side: an IP header and one of ICMP
+      `PROMISED(!(frame_ends && s_echo) || s_bytes >= 28);
+
+      // Every request is answered, or dropped for one of the reasons above.
+      assert (busy_reg == answering && dropped == dropped_due);
+      assert (inside_reg == amid && wr_reg == words && words <= WORDS);
+      assert (amid == (words != 0));
+      if (amid) assert (keeps_reg == (began_free && !too_long));
+      if (amid && too_long) assert (words == WORDS);
+      if (amid && began_free) assert (!answering);
+
+      // The buffer keeps the frame, and then the answer under way.
+      if (amid && keeps_reg && watched < words) assert (buffer[watched] == word);
+      if (answering && has_word) assert (buffer[watched] == put);
+      if (answering && has_word) assert (watched < WORDS);
+
+      // Its words leave in order.
+      assert (!sends_reg || answering);
+      assert (!fetched_valid_reg || sends_reg);
+      if (answering) begin
+        assert (header_bytes == (echo_reg ? 38 : 42));
+        assert (content_bytes == (echo_reg ? bytes_reg + 14 : 42) && content_bytes <= 1514);
+        assert (!echo_reg || bytes_reg >= 28);
+        assert (frame_bytes == (content_bytes < 60 ? 60 : content_bytes));
+        assert (sends_reg || sent == 0);
+      end
+      if (sends_reg) begin
+        assert (sent < frame_bytes && sent % BYTES == 0);
+        assert (header_left_reg == header_rest && content_left_reg == content_rest);
+        assert (frame_left_reg == frame_rest);
+        assert ((hold_reg >> 8 * header_rest) == 0);
+        if (fetched_valid_reg)
+          assert (fetched * BYTES == sent && rd_reg == fetched + 1'b1);
+          else assert (sent == 0 && rd_reg == 0);
+        if (fetched_valid_reg && has_word && fetched == watched) assert (fetched_reg == put);
+      end else begin
+        assert (!answering || step_reg <= 2);
+      end
+
+      if (moved)
+        for (b = 0; b < BYTES; b = b + 1) begin
+          if (want_put[b]) assert (m_axis_tdata[8*b+:8] == moved_put[8*b+:8]);
+          if (want_zero[b]) assert (m_axis_tdata[8*b+:8] == 0);
+        end
+      if (moved) assert (m_axis_tvalid && m_axis_tkeep == want_keep && m_axis_tlast == want_last);
+      assert (m_axis_tvalid == (moved || waited));
+      if (waited) assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == stood);
+
+      cover (dropped && answering && has_word);
+      cover (moved && want_put[0] && !want_last);
+    end
+  end
+
+  reg [8*BYTES-1:0] moved_put;
+  always @(posedge clk) moved_put <= put;
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -88,6 +88,83 @@ module agg_eth_merge #(
   assign m_axis_tvalid = valid_reg;
   assign m_axis_tlast  = last_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;  // no reset in the last cycle
+  reg took, waited, free_was;
+  reg [9*BYTES:0] word, stood;
+  reg amid;  // a frame was begun and has not ended
+  reg [STREAMS-1:0] source;  // of the last word
+  reg offers_was;  // the stream whose turn it was offered a word, or any at a frame's end
+
+  // For any stream: frames of others that began while it waited to begin one
+  (* anyconst *) reg [2:0] watched;
+  reg [2:0] passed;
+  wire [STREAMS-1:0] taken = s_axis_tvalid & s_axis_tready;
+  wire takes = |taken;
+  integer n;
+
+  // Places from the stream after the watched one, in turns, to the one that had the last turn, and 1
+  reg [3:0] from_turn;
+  always @* begin
+    from_turn = 0;
+    for (n = 0; n < STREAMS; n = n + 1)
+    if (source[n]) from_turn = n > watched ? n - watched : STREAMS + n - watched;
+  end
+
+  always @(posedge clk) begin
+    running_was <= was_reset && !rst;
+    took <= !rst && takes;
+    for (n = 0; n < STREAMS; n = n + 1)
+    if (taken[n])
+      word <= {s_axis_tlast[n], s_axis_tkeep[BYTES*n+:BYTES], s_axis_tdata[8*BYTES*n+:8*BYTES]};
+    if (takes) begin
+      source <= taken;
+      amid   <= !(|(taken & s_axis_tlast));
+    end
+    waited <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tlast, m_axis_tkeep, m_axis_tdata};
+    free_was <= !m_axis_tvalid || m_axis_tready;
+    offers_was <= amid ? |(source & s_axis_tvalid) : |s_axis_tvalid;
+    if (taken[watched] || !s_axis_tvalid[watched] || (amid && source[watched])) passed <= 0;
+    else if (takes && !amid) passed <= passed + 1;
+    if (rst) begin
+      was_reset <= 1'b1;
+      amid <= 1'b0;
+      source <= {1'b1, {STREAMS - 1{1'b0}}};
+      passed <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      assume (watched < STREAMS);
+      // One word a cycle, and only of the frame under way
+      assert ((taken & (taken - 1'b1)) == 0);
+      if (amid) assert ((taken & ~source) == 0);
+      assert (open_reg == amid && turn_reg == source);
+      assert (source != 0 && (source & (source - 1'b1)) == 0);
+      // Every stream but one that is under way is passed by each other stream once at most.
+      assert (passed < STREAMS);
+      if (passed != 0) assert (!source[watched] && passed <= from_turn);
+      cover (passed == STREAMS - 1 && taken[watched]);
+      cover (amid && took && waited == 0 && takes && stood != word);
+    end
+    if (running_was) begin
+      // What is taken is at the output one cycle later, and stays until it is taken there.
+      assert (m_axis_tvalid == (took || waited));
+      if (took) assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == word);
+      if (waited) assert (!took && {m_axis_tlast, m_axis_tkeep, m_axis_tdata} == stood);
+      // No idle cycle while a word is offered
+      if (free_was && offers_was) assert (took);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

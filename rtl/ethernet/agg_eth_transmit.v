@@ -187,6 +187,7 @@ module agg_eth_transmit #(
   reg [31:0] crc_reg;
   reg [6:0] tail_reg;  // bytes in the payload's last word
   reg [6:0] end_reg;  // bytes in the window then
+  reg end_fits_reg;  // they fit into a word
   reg valid_reg, last_reg;
   reg [8*BYTES-1:0] data_reg;
   reg [  BYTES-1:0] keep_reg;
@@ -209,8 +210,8 @@ module agg_eth_transmit #(
 
   wire free = !valid_reg || m_axis_tready;
   wire moves = free && (sends_reg || (merges_reg && s_axis_tvalid));
-  wire ends = sends_reg ? !payload_reg && left_reg <= WORD :
-      merges_reg && s_axis_tlast && end_reg <= WORD;
+  wire fits = left_reg == WORD || (left_reg & ~(WORD - 7'd1)) == 7'd0;  // there is a byte at least
+  wire ends = sends_reg ? !payload_reg && fits : merges_reg && s_axis_tlast && end_fits_reg;
   wire idle = !sends_reg && !merges_reg;
   wire [6:0] bytes = sends_reg ? left_reg : merges_reg && s_axis_tlast ? end_reg : WORD;
   // Bytes of the payload's last word: a payload is 34 bytes shorter than its datagram.
@@ -228,7 +229,7 @@ module agg_eth_transmit #(
       valid_reg <= moves;
       last_reg  <= ends;
       data_reg  <= sends_reg ? hold_reg[8*BYTES-1:0] : window[8*BYTES-1:0];
-      keep_reg  <= bytes >= WORD ? {BYTES{1'b1}} : ~({BYTES{1'b1}} << bytes);
+      keep_reg  <= |(bytes & ~(WORD - 7'd1)) ? {BYTES{1'b1}} : ~({BYTES{1'b1}} << bytes);
     end
 
     if (moves) begin
@@ -255,13 +256,14 @@ module agg_eth_transmit #(
     end
 
     if (load) begin
-      sends_reg   <= 1'b1;
-      payload_reg <= s_copy_size[1];
-      hold_reg    <= header;
-      left_reg    <= s_copy_size[1] ? 7'd72 : s_copy_size[0] ? 7'd68 : 7'd60;
-      crc_reg     <= s_copy_crc;
-      tail_reg    <= tail;
-      end_reg     <= tail + BESIDE;
+      sends_reg    <= 1'b1;
+      payload_reg  <= s_copy_size[1];
+      hold_reg     <= header;
+      left_reg     <= s_copy_size[1] ? 7'd72 : s_copy_size[0] ? 7'd68 : 7'd60;
+      crc_reg      <= s_copy_crc;
+      tail_reg     <= tail;
+      end_reg      <= tail + BESIDE;
+      end_fits_reg <= tail + BESIDE <= WORD;
     end
 
     if (rst) begin
@@ -276,6 +278,166 @@ module agg_eth_transmit #(
   assign m_axis_tkeep  = keep_reg;
   assign m_axis_tvalid = valid_reg;
   assign m_axis_tlast  = last_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  integer b;
+
+  // The frame: any byte of its header, or of a bare datagram's CRC behind that; the bytes of its
+  // parts, and what has left
+  reg under_way;
+  (* anyconst *) reg [6:0] spot;
+  reg [7:0] head;
+  reg [13:0] head_bytes, payload_bytes, frame_bytes, sent;
+  reg [31:0] crc;
+
+  // Any byte of the payload
+  (* anyconst *) reg [12:0] watched;
+  reg [7:0] put;
+  reg [13:0] came;  // bytes of the words that came
+
+  // The word at the output
+  reg moved;
+  reg [BYTES-1:0] want_keep, want_put, want_head, want_crc;
+  reg [7:0] want_head_byte;
+  reg [8*BYTES-1:0] want_data;
+  reg want_last;
+  reg waited, copy_waited;
+  reg [9*BYTES:0] stood;
+  reg [439:0] fields_stood;
+  wire [439:0] fields = {
+    s_copy_mac,
+    s_copy_ip,
+    s_copy_port,
+    s_copy_ecn,
+    s_copy_size,
+    s_copy_header,
+    s_copy_bytes,
+    s_copy_crc,
+    s_copy_sum,
+    38'd0
+  };
+  wire [13:0] size_bytes = 14'd14 + {s_copy_size, 3'd0};
+  wire [13:0] left_to_come = payload_bytes - came;
+  wire takes_payload = s_axis_tvalid && s_axis_tready;
+
+  always @(posedge clk) begin
+    if (load) begin
+      under_way <= 1'b1;
+      sent <= 0;
+      head <= header[8*spot+:8];
+      head_bytes <= s_copy_size[1] ? 72 : size_bytes + 46;
+      payload_bytes <= s_copy_size[1] ? s_copy_bytes - 34 : 0;
+      frame_bytes <= s_copy_bytes + 42;
+      crc <= s_copy_crc;
+    end else if (moves && sent + BYTES >= frame_bytes) begin
+      under_way <= 1'b0;
+    end
+    if (takes_payload) begin
+      came <= left_to_come > BYTES ? came + BYTES : payload_bytes;
+      for (b = 0; b < BYTES; b = b + 1) if (came + b == watched) put <= s_axis_tdata[8*b+:8];
+    end
+    if (load) came <= 0;
+    if (moves && !load) sent <= sent + BYTES;
+    moved <= moves;
+    if (moves)
+      for (b = 0; b < BYTES; b = b + 1) begin
+        want_keep[b] <= sent + b < frame_bytes;
+        want_head[b] <= sent + b == spot && spot < head_bytes;
+        want_crc[b] <= payload_bytes != 0 && sent + b >= 72 + payload_bytes;
+        want_put[b] <= sent + b == 72 + watched && watched < payload_bytes;
+        want_data[8*b+:8] <= crc[8*((sent+b-72-payload_bytes)%4)+:8];
+      end
+    want_head_byte <= head;
+    want_last <= sent + BYTES >= frame_bytes;
+    waited <= !rst && m_axis_tvalid && !m_axis_tready;
+    stood <= {m_axis_tlast, m_axis_tkeep, m_axis_tdata};
+    copy_waited <= !rst && s_copy_valid && !s_copy_ready;
+    fields_stood <= fields;
+    if (rst) begin
+      was_reset <= 1'b1;
+      under_way <= 1'b0;
+      moved <= 1'b0;
+    end
+  end
+
+  wire [6:0] to_spot = spot - sent[6:0];
+  wire in_tail = sends_reg && !payload_reg && payload_bytes != 0;
+  wire [13:0] at_hold = sent - 14'd72;  // byte of payload and CRC
+  wire [13:0] carried = came - CARRY;  // byte of the payload
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_datagram_store: a copy's fields stay until they are taken; a datagram of a size that is right
+      // for its header; the words of its payload, with zeros behind it.
+      `PROMISED(!copy_waited || (s_copy_valid && fields == fields_stood));
+      `PROMISED(!s_copy_valid || s_copy_size != 3);
+      `PROMISED(!s_copy_valid || s_copy_size == 2 || s_copy_bytes == size_bytes + 4);
+      `PROMISED(!s_copy_valid || s_copy_size != 2 || (s_copy_bytes > 34 && s_copy_bytes <= 8226));
+      `PROMISED(!s_copy_valid || s_copy_size != 2 || (s_copy_bytes - 34) % STEP == 0);
+      `PROMISED(!takes_payload || s_axis_tlast == (left_to_come <= BYTES));
+      for (b = 0; b < BYTES; b = b + 1)
+      `PROMISED(!takes_payload || b < left_to_come || s_axis_tdata[8*b+:8] == 0);
+
+      assert (under_way == (sends_reg || merges_reg) && !(sends_reg && merges_reg));
+      assume (spot < LONGEST);
+      assert (waited_reg <= 2);
+      if (under_way) begin
+        assert (sent < frame_bytes && sent % BYTES == 0 && came <= payload_bytes);
+        assert (payload_bytes == 0 ? frame_bytes == head_bytes :
+            head_bytes == 72 && frame_bytes == 76 + payload_bytes);
+        assert (head_bytes == 60 || head_bytes == 68 || head_bytes == 72);
+        assert (payload_bytes <= 8192 && payload_bytes % STEP == 0);
+        assert (payload_bytes == 0 || crc_reg == crc);
+        assert (payload_bytes == 0 || tail_reg == (payload_bytes - 1) % BYTES + 1);
+        assert (end_reg == tail_reg + CARRY + 4 && end_fits_reg == (end_reg <= BYTES));
+      end
+      if (sends_reg) assert (left_reg != 0);
+      if (sends_reg && !in_tail) begin
+        assert (payload_reg == (payload_bytes != 0) && came == 0);
+        assert (left_reg == head_bytes - sent);
+        if (spot >= sent && spot < head_bytes) assert (hold_reg[8*to_spot+:8] == head);
+        assert (!payload_reg || left_reg >= BYTES + CARRY);
+      end
+      if (merges_reg) begin
+        assert (payload_bytes != 0 && !payload_reg);
+        assert (sent + CARRY == 72 + came && came < payload_bytes && came % BYTES == 0);
+        for (b = 0; b < CARRY; b = b + 1) begin
+          if (came == 0 && spot == 72 - CARRY + b) assert (hold_reg[8*b+:8] == head);
+          if (came != 0 && carried + b == watched) assert (hold_reg[8*b+:8] == put);
+        end
+      end
+      if (in_tail) begin
+        assert (came == payload_bytes && left_reg == frame_bytes - sent && left_reg <= CARRY + 4);
+        for (b = 0; b < CARRY + 4; b = b + 1) begin
+          if (b < left_reg && at_hold + b >= payload_bytes)
+            assert (hold_reg[8*b+:8] == crc[8*((at_hold+b-payload_bytes)%4)+:8]);
+          if (b < left_reg && at_hold + b < payload_bytes && at_hold + b == watched)
+            assert (hold_reg[8*b+:8] == put);
+        end
+      end
+
+      // The bytes of the frame are those of its parts, in order.
+      if (moved) begin
+        assert (m_axis_tvalid && m_axis_tkeep == want_keep && m_axis_tlast == want_last);
+        for (b = 0; b < BYTES; b = b + 1) begin
+          if (want_head[b]) assert (m_axis_tdata[8*b+:8] == want_head_byte);
+          if (want_keep[b] && want_crc[b]) assert (m_axis_tdata[8*b+:8] == want_data[8*b+:8]);
+          if (want_put[b]) assert (m_axis_tdata[8*b+:8] == put);
+        end
+      end
+      assert (m_axis_tvalid == (moved || waited));
+      if (waited) assert (!moved && {m_axis_tlast, m_axis_tkeep, m_axis_tdata} == stood);
+
+      cover (moved && want_last && payload_bytes == 12 && load);
+      cover (moved && want_last && payload_bytes == 0 && frame_bytes == 60 && load);
+    end
+  end
+`endif
 
 endmodule
 
