@@ -112,6 +112,7 @@ module ethernet_transmitter #(
       .BYTES      (BYTES),
       .STEP       (STEP),
       .PAYLOAD    (PAYLOAD),
+      .SPARE      (PAYLOAD < 64 * BYTES ? 16 : 0),
       .NUMBER_BITS(NUMBER_BITS)
   ) u_store (
       .clk          (clk),

@@ -119,6 +119,8 @@ async def sends_without_a_pause(dut):
         changes = i in ends[receivers - 1 :: receivers]
         assert after == before + 1 or changes and comes > receivers * words, f"a pause after word {i}"
     assert comes <= receivers * words or transmitter.beat < transmitter.width
+    first = taken[0] - transmitter.source.accepted_at[transmitter.most - 1]
+    assert first == 13 + (1 if step <= 8 else 2 if step <= 32 else 3), f"{first} cycles to the first word"
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -1,7 +1,8 @@
 // Keeps packets of the core, and replays each once for each receiver, in the order of ports.
 //
 // The words of payloads are in one ring, which holds two of the largest packets: one leaves while
-// the next one comes. A word's place is free again when its last copy has been read. Beside the ring
+// the next one comes. A word's place is free again when its last copy has been read. Short packets
+// need SPARE: a packet waits for its checks as long as 20 words take to leave. Beside the ring
 // is a queue of packets: header, receivers, size and checks, the latter when agg_datagram_sums has
 // them. Up to 2^QUEUE_BITS packets wait there.
 //
@@ -21,6 +22,7 @@ module agg_datagram_store #(
     parameter integer BYTES = 8,  // in a word of the frame
     parameter integer STEP = 8,  // in a step of agg_datagram_steps
     parameter integer PAYLOAD = 1024,  // of the largest packet, in bytes
+    parameter integer SPARE = 0,  // words in the ring beyond those of two packets
     parameter integer NUMBER_BITS = 10,  // width of a step's number in the payload
     parameter integer QUEUE_BITS = 4  // log2 of the packets: what a small memory of an FPGA holds
 ) (
@@ -66,8 +68,7 @@ module agg_datagram_store #(
   `include "zwire.vh"
 
   localparam integer WORDS = (PAYLOAD + BYTES - 1) / BYTES;  // of the largest payload
-  localparam integer SPARE = BYTES > 8 ? 16 : 0;  // a short frame takes less time than its checks
-  localparam integer RING_BITS = WORDS <= 8 && SPARE == 0 ? 4 : $clog2(2 * WORDS + SPARE);
+  localparam integer RING_BITS = $clog2(2 * WORDS + SPARE);
   localparam integer STEP_SHIFT = $clog2(STEP);
   localparam integer WORD_SHIFT = $clog2(BYTES) - STEP_SHIFT;  // from a step's number to a word's
 
@@ -530,7 +531,7 @@ module agg_datagram_store #(
       if (waited) assert (m_axis_tvalid && {m_axis_tlast, m_axis_tdata} == stood);
       if (copy_waited) assert (m_copy_valid && copy == copy_stood);
 
-      cover (reads_reg && reads && final_reg && read_size == 2 && put_head[240+:2] == 3);
+      cover (reads_reg && reads && final_reg && read_size == 1 && put_head[240+:2] == 3);
       cover (room_reg == 0 && places_reg == 0);
       cover (holds && bare_reg && reads_reg && next_valid_reg);
     end
