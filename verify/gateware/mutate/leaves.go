@@ -60,6 +60,7 @@ var campaignLeaves = []leaf{
 	{"agg_owed", "owed", []string{"test_core_out.py::test_agg_owed"}, bare},
 	{"agg_status", "status", []string{"test_core_out.py::test_agg_status"}, late},
 	{"agg_port_queue", "port_queue", []string{"test_core_out.py::test_agg_port_queue"}, bare},
+	{"agg_frame_queue", "frame_queue", []string{"test_frame_queue.py::test_agg_frame_queue"}, bare}, // no card has it yet
 	{"agg_turns", "turns", []string{"test_core_out.py::test_agg_turns"}, bare},
 	{"agg_arbiter", "arbiter", []string{"test_core_ingress.py::test_agg_arbiter"}, bare},
 	{"agg_commit", "commit", []string{"test_core_commit.py::test_agg_commit"}, bare},
@@ -97,15 +98,20 @@ var slowProofs = map[string]bool{"agg_frame_rx": true}
 // leftOut gives the reason for each leaf that is not in the campaign.
 var leftOut = map[string]string{
 	"agg_async_fifo":       board,
+	"agg_board_reset":      board,
 	"agg_crc32c":           ethernet,
+	"agg_crc32c_check":     ethernet,
 	"agg_datagram_steps":   ethernet,
 	"agg_datagram_store":   ethernet,
 	"agg_datagram_sums":    ethernet,
-	"agg_eth_answers":      ethernet,
-	"agg_eth_merge":        ethernet,
-	"agg_eth_transmit":     ethernet,
-	"agg_board_reset":      board,
 	"agg_delay":            "registers in a row, which every bench of a sum goes through",
+	"agg_eth_align":        ethernet,
+	"agg_eth_answers":      ethernet,
+	"agg_eth_judge":        ethernet,
+	"agg_eth_merge":        ethernet,
+	"agg_eth_receive":      ethernet,
+	"agg_eth_sum":          ethernet,
+	"agg_eth_transmit":     ethernet,
 	"agg_exact_decide":     arithmetic,
 	"agg_exact_extend":     arithmetic,
 	"agg_exact_gate":       arithmetic,
@@ -139,6 +145,6 @@ var leftOut = map[string]string{
 
 const (
 	arithmetic = "arithmetic, which is proved or exhaustively compared with plain definitions, not control"
-	ethernet   = "of a card on Ethernet, whose shell is not assembled: the last judge is a whole card"
+	ethernet   = "of shell udp, which no card has yet"
 	board      = "around a card on a board, of which no bench is of a whole card"
 )
