@@ -16,9 +16,16 @@ var transmitter = []string{
 	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
 }
 
-// TestEthernet lints the transmitting leaves of shell udp, which no card contains yet. It shows them
-// to every tool in the assemblies of their benches, with words of each width, and with beats that are
-// narrower and wider than these.
+// receiver are the modules from Ethernet frames to words of payload and a verdict.
+var receiver = []string{
+	"rtl/ethernet/agg_eth_receive.v", "rtl/ethernet/agg_eth_judge.v", "rtl/ethernet/agg_eth_sum.v",
+	"rtl/ethernet/agg_eth_align.v", "rtl/ethernet/agg_crc32c_check.v", "rtl/ethernet/agg_crc32c.v",
+	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
+}
+
+// TestEthernet lints the leaves of shell udp, which no card contains yet: for every width of a MAC,
+// and for beats of the core that are narrower and wider than that. The transmitter is assembled as in
+// its bench.
 func TestEthernet(t *testing.T) {
 	var cards []Card
 	for _, width := range []int{1, 8, 64} {
@@ -28,7 +35,9 @@ func TestEthernet(t *testing.T) {
 		merge := []string{"cocotb/ethernet_merge.v", "rtl/ethernet/agg_eth_merge.v"}
 		cards = append(cards, assembly(t, merge, fmt.Sprintf("BYTES=%d", width)))
 		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_eth_answers.v"}, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
 	}
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
 	if err := Check(t.Context(), cards...); err != nil {
 		t.Error(err)
 	}
