@@ -69,10 +69,10 @@ async def merges_whole_frames(dut, idle, stall):
     await start(dut)
     want = [[], [], []]
     for i, source in enumerate(sources):
-        for number in range(8):
+        for number in range(4):
             want[i].append(bytes([i, number]) + rng.randbytes(rng.choice([58, 59, 70, 130])))
             source.put(words(want[i][-1], size))
-    while sum(beat["tlast"] for beat in sink.beats) < 24:
+    while sum(beat["tlast"] for beat in sink.beats) < 12:
         await ClockCycles(dut.clk, 20)
     found = ethernet.frames(sink.beats, size)
     assert [[frame for frame in found if frame[0] == i] for i in range(3)] == want
@@ -208,12 +208,12 @@ async def answers_requests(dut, idle, stall):
     answers = Answers(dut, rng, idle, PATTERNS[stall]())
     await answers.start()
     want = []
-    for length in (None, 4, 22, 23, 24, None, rng.randint(4, 300)):
+    for length in (None, 4, rng.choice([22, 23, 24]), rng.randint(4, 200)):
         for _ in range(rng.randrange(3)):
-            await answers.receive(rng.randbytes(rng.choice([60, 61, 150])))
+            await answers.receive(rng.randbytes(rng.choice([60, 61, 110])))
         want.append(await answers.ask(*some_peer(rng), None if length is None else rng.randbytes(length)))
         for _ in range(rng.randrange(3)):
-            await answers.receive(rng.randbytes(rng.choice([60, 64, 200])))
+            await answers.receive(rng.randbytes(rng.choice([60, 64, 90])))
         await answers.answered(len(want))
     await ClockCycles(dut.clk, 100)
     found = ethernet.frames(answers.sink.beats, answers.size)
@@ -254,7 +254,7 @@ async def answers_echoes_up_to_1500_bytes(dut):
     want = [await answers.ask(*some_peer(rng), rng.randbytes(1500 - 24))]
     await answers.answered(1)
     await answers.ask(*some_peer(rng), rng.randbytes(1500 - 23))
-    await answers.ask(*some_peer(rng), rng.randbytes(9000))
+    await answers.ask(*some_peer(rng), rng.randbytes(1600))
     await ClockCycles(dut.clk, 100)
     assert answers.dropped == 2
     for data in (rng.randbytes(1400), None):

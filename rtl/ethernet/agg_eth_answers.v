@@ -17,7 +17,7 @@
 // of the request plus 0x0800 (RFC 1624), the difference in the type; so a damaged request becomes a
 // damaged answer. A checksum of 0 is sent as 0xffff, which also holds where all is 0.
 //
-// The first word is at the output six cycles after the verdict. An answer has no idle cycle inside.
+// The first word is at the output seven cycles after the verdict. An answer has no idle cycle inside.
 // Not done here: all checks of the request, FCS and checksums included.
 
 `default_nettype none
@@ -196,14 +196,17 @@ module agg_eth_answers #(
   reg [10:0] content_left_reg;  // and with what follows from the buffer
   reg [10:0] frame_left_reg;  // and with padding
   reg [WORD_BITS-1:0] rd_reg;
-  reg fetched_valid_reg;
-  reg [8*BYTES-1:0] fetched_reg;
+  reg fetched_valid_reg, staged_valid_reg;
+  reg [8*BYTES-1:0] fetched_reg;  // a block RAM is slow: the next register takes it as it is
+  reg [8*BYTES-1:0] staged_reg;
   reg valid_reg, last_reg;
   reg [8*BYTES-1:0] data_reg;
   reg [BYTES-1:0] keep_reg;
 
   wire free = !valid_reg || m_axis_tready;
-  wire moves = free && fetched_valid_reg;
+  wire moves = free && staged_valid_reg;
+  wire stage = !staged_valid_reg || free;
+  wire fetch = sends_reg && (!fetched_valid_reg || stage);
   wire ends = frame_left_reg <= WORD;
   wire [10:0] content = echo_reg ? bytes_reg + 11'd14 : ARP_BYTES;
 
@@ -215,14 +218,14 @@ module agg_eth_answers #(
   always @* begin
     for (i = 0; i < BYTES; i = i + 1) begin
       from_buffer[8*i+:8] = i[10:0] >= header_left_reg && i[10:0] < content_left_reg ?
-          fetched_reg[8*i+:8] : 8'd0;
+          staged_reg[8*i+:8] : 8'd0;
       keep[i] = i[10:0] < frame_left_reg;
     end
   end
 
   always @(posedge clk) begin
     if (free) begin
-      valid_reg <= fetched_valid_reg;
+      valid_reg <= staged_valid_reg;
       last_reg  <= ends;
       data_reg  <= hold_reg[8*BYTES-1:0] | from_buffer;
       keep_reg  <= keep;
@@ -233,13 +236,18 @@ module agg_eth_answers #(
       content_left_reg <= content_left_reg > WORD ? content_left_reg - WORD : 11'd0;
       frame_left_reg   <= frame_left_reg - WORD;
     end
-    if (sends_reg && (!fetched_valid_reg || free)) begin
+    if (stage) begin
+      staged_reg       <= fetched_reg;
+      staged_valid_reg <= fetched_valid_reg;
+    end
+    if (fetch) begin
       fetched_reg       <= buffer[rd_reg];
       fetched_valid_reg <= 1'b1;
       rd_reg            <= rd_reg + 1'b1;
     end
     if (moves && ends) begin
       fetched_valid_reg <= 1'b0;
+      staged_valid_reg  <= 1'b0;
       sends_reg         <= 1'b0;
       busy_reg          <= 1'b0;
     end
@@ -256,6 +264,7 @@ module agg_eth_answers #(
       busy_reg          <= 1'b0;
       sends_reg         <= 1'b0;
       fetched_valid_reg <= 1'b0;
+      staged_valid_reg  <= 1'b0;
       valid_reg         <= 1'b0;
     end
   end
@@ -288,7 +297,7 @@ module agg_eth_answers #(
   reg [8*BYTES-1:0] put;
   reg [10:0] header_bytes, content_bytes, frame_bytes;
   reg [10:0] sent;  // bytes that were at the output
-  reg [WORD_BITS-1:0] fetched;  // number of the word that was read
+  reg [WORD_BITS-1:0] fetched, staged;  // numbers of the words that were read
   reg dropped_due;
   reg waited, moved;
   reg [9*BYTES:0] stood;
@@ -320,7 +329,7 @@ module agg_eth_answers #(
     if (moves) begin
       sent <= sent + BYTES;
       for (b = 0; b < BYTES; b = b + 1) begin
-        want_put[b]  <= has_word && fetched == watched && sent + b >= header_bytes &&
+        want_put[b]  <= has_word && staged == watched && sent + b >= header_bytes &&
             sent + b < content_bytes;
         want_zero[b] <= sent + b >= content_bytes;
         want_keep[b] <= sent + b < frame_bytes;
@@ -328,7 +337,8 @@ module agg_eth_answers #(
       want_last <= sent + BYTES >= frame_bytes;
       if (sent + BYTES >= frame_bytes) answering <= 1'b0;
     end
-    if (sends_reg && (!fetched_valid_reg || free)) fetched <= rd_reg;
+    if (fetch) fetched <= rd_reg;
+    if (stage) staged <= fetched;
     moved  <= moves;
     waited <= !rst && m_axis_tvalid && !m_axis_tready;
     stood  <= {m_axis_tlast, m_axis_tkeep, m_axis_tdata};
@@ -367,6 +377,7 @@ module agg_eth_answers #(
       // Its words leave in order.
       assert (!sends_reg || answering);
       assert (!fetched_valid_reg || sends_reg);
+      assert (!staged_valid_reg || fetched_valid_reg);
       if (answering) begin
         assert (header_bytes == (echo_reg ? 38 : 42));
         assert (content_bytes == (echo_reg ? bytes_reg + 14 : 42) && content_bytes <= 1514);
@@ -379,10 +390,17 @@ module agg_eth_answers #(
         assert (header_left_reg == header_rest && content_left_reg == content_rest);
         assert (frame_left_reg == frame_rest);
         assert ((hold_reg >> 8 * header_rest) == 0);
-        if (fetched_valid_reg)
-          assert (fetched * BYTES == sent && rd_reg == fetched + 1'b1);
-          else assert (sent == 0 && rd_reg == 0);
+        if (fetched_valid_reg) begin
+          assert (fetched * BYTES == sent + (staged_valid_reg ? BYTES : 0));
+          assert (rd_reg == fetched + 1'b1);
+        end else begin
+          assert (sent == 0 && rd_reg == 0 && !staged_valid_reg);
+        end
+        if (staged_valid_reg)
+          assert (staged * BYTES == sent);
+          else assert (sent == 0);
         if (fetched_valid_reg && has_word && fetched == watched) assert (fetched_reg == put);
+        if (staged_valid_reg && has_word && staged == watched) assert (staged_reg == put);
       end else begin
         assert (!answering || step_reg <= 2);
       end
