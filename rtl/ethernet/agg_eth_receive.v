@@ -110,10 +110,16 @@ module agg_eth_receive #(
   end
 
   // Byte 59 came: the frame is no runt. Byte FRAME_BYTES came: it is too large.
-  wire [31:0] beat_1 = {{32 - STEP_BITS{1'b0}}, step_1_reg};
-  wire sized = beat_1 > 59 / BYTES || (beat_1 == 59 / BYTES && keep_1_reg[59%BYTES]);
-  wire oversized = beat_1 > FRAME_BYTES / BYTES ||
-      (beat_1 == FRAME_BYTES / BYTES && keep_1_reg[FRAME_BYTES%BYTES]);
+  wire [31:0] next = {{32 - STEP_BITS{1'b0}}, next_reg};
+  reg at_sized_reg, past_sized_reg, at_most_reg, past_most_reg;  // beat with that byte, later beat
+  always @(posedge clk) begin
+    at_sized_reg   <= next == 59 / BYTES;
+    past_sized_reg <= next > 59 / BYTES;
+    at_most_reg    <= next == FRAME_BYTES / BYTES;
+    past_most_reg  <= next > FRAME_BYTES / BYTES;
+  end
+  wire sized = past_sized_reg || (at_sized_reg && keep_1_reg[59%BYTES]);
+  wire oversized = past_most_reg || (at_most_reg && keep_1_reg[FRAME_BYTES%BYTES]);
 
   // -- Cycle 2: where the IP packet and the payload end -------------------------------------------
 
@@ -263,7 +269,8 @@ module agg_eth_receive #(
     ip_bytes_reg    <= ip_bytes;
     sum_bytes_reg   <= sum_bytes;
     crc_bytes_reg   <= crc_bytes;
-    // The frame has the IP packet's last byte.
+    // The frame has the IP packet's last byte. Before its length comes, the end is that of the frame
+    // before.
     if (valid_3_reg) begin
       if (final_3_reg) whole_reg <= (to_end_reg & ~keep_3_reg) == {BYTES{1'b0}};
       else if (first_3_reg || before_3_reg) whole_reg <= 1'b0;

@@ -71,8 +71,9 @@ module agg_eth_sum #(
     groups_reg <= groups;
     step_reg   <= step;
     if (valid_reg[2]) sum_reg <= (first_reg[2] ? 32'd0 : sum_reg) + {10'd0, step_reg};
-    // Both halves add up to 0xffff, or to twice that.
-    good_reg <= sum_reg[31:16] == ~sum_reg[15:0] || sum_reg == 32'hffffffff;
+    // Both halves add up to 0xffff. A frame has less than 2^15 words, so they cannot add up to twice
+    // that.
+    good_reg <= sum_reg[31:16] == ~sum_reg[15:0];
   end
 
   assign good = good_reg;

@@ -60,6 +60,7 @@ module agg_frame_queue #(
   reg [DEPTH_BITS:0] rd_reg;
   reg [FRAME_BITS:0] frame_wr_reg;
   reg [FRAME_BITS:0] frame_rd_reg;
+  reg some_reg;  // a word of this frame came
   reg lost_reg;  // a word of this frame had no place
 
   wire full = wr_reg == {~rd_reg[DEPTH_BITS], rd_reg[DEPTH_BITS-1:0]};
@@ -78,11 +79,13 @@ module agg_frame_queue #(
       kept_reg     <= wr_next;
       frame_wr_reg <= frame_wr_reg + 1'b1;
     end
-    lost_reg <= lost && !s_verdict_valid;
+    some_reg <= !s_verdict_valid && (some_reg || s_axis_tvalid);
+    lost_reg <= !s_verdict_valid && lost;
     if (rst) begin
       wr_reg       <= {DEPTH_BITS + 1{1'b0}};
       kept_reg     <= {DEPTH_BITS + 1{1'b0}};
       frame_wr_reg <= {FRAME_BITS + 1{1'b0}};
+      some_reg     <= 1'b0;
       lost_reg     <= 1'b0;
     end
   end
@@ -118,7 +121,9 @@ module agg_frame_queue #(
     if (store) words[wr_reg[DEPTH_BITS-1:0]] <= {s_axis_tlast, s_axis_tdata};
     if (fetch_word) word_reg <= words[rd_reg[DEPTH_BITS-1:0]];
     if (keep)
-      descriptors[frame_wr_reg[FRAME_BITS-1:0]] <= {wr_next == kept_reg, s_verdict_descriptor};
+      descriptors[frame_wr_reg[FRAME_BITS-1:0]] <= {
+        !some_reg && !s_axis_tvalid, s_verdict_descriptor
+      };
     if (fetch_descriptor) descriptor_reg <= descriptors[frame_rd_reg[FRAME_BITS-1:0]];
   end
 
@@ -169,7 +174,7 @@ module agg_frame_queue #(
   reg [WORD_BITS:0] put;
   reg [DESCRIPTOR_BITS-1:0] put_user, frame_user;
   reg frame_bare;
-  reg some, ended, extra;  // words of the frame that arrives: any, one with tlast, more after that
+  reg ended, extra;  // words of the frame that arrives: one with tlast, more after that
   reg opens;  // the beat at the output is its frame's first
   reg waited;  // it was not taken
   reg [WORD_BITS+DESCRIPTOR_BITS+1:0] stood;
@@ -219,7 +224,7 @@ module agg_frame_queue #(
       frames_kept <= 0;
       frames_left <= 0;
       came <= 0;
-      {some, ended, extra} <= 3'd0;
+      {ended, extra} <= 2'd0;
       opens <= 1'b1;
       waited <= 1'b0;
       recent <= 2'd0;
@@ -314,7 +319,7 @@ module agg_frame_queue #(
       // agg_eth_receive: tlast is on the last word of each kept frame, and only there.
       if (s_verdict_valid && s_verdict_keep) begin
         `PROMISED(!extra && !(s_axis_tvalid && ended));
-        `PROMISED(ended || !some && !s_axis_tvalid || s_axis_tvalid && s_axis_tlast);
+        `PROMISED(ended || !some_reg && !s_axis_tvalid || s_axis_tvalid && s_axis_tlast);
       end
 
       // Pointers
@@ -323,8 +328,8 @@ module agg_frame_queue #(
       assert (frames_here <= 1 << FRAME_BITS && words_here <= 1 << DEPTH_BITS);
       assert (lost_reg || wr_reg == kept_reg + came[DEPTH_BITS:0]);
       assert (lost_reg || words_here + came <= 1 << DEPTH_BITS);
-      if (!lost_reg) assert (some == (came != 0));
-      if (ended) assert (some);
+      if (!lost_reg) assert (some_reg == (came != 0));
+      if (ended || lost_reg) assert (some_reg);
       if (word_valid_reg) assert (moved != words_kept);
       if (frame_kept && watched_frame == frames_left && begun != frames_left)
         assert (user_reg == frame_user);
