@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,48 +169,6 @@ func TestStrippedCards(t *testing.T) {
 	if err := Check(t.Context(), cards...); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestEthernetLeaves lints the receiver of shell udp, which no card contains yet, for every width of
-// a MAC.
-func TestEthernetLeaves(t *testing.T) {
-	receiver := []string{"ethernet/agg_eth_receive", "ethernet/agg_eth_judge", "ethernet/agg_eth_sum",
-		"ethernet/agg_eth_align", "ethernet/agg_crc32c_check", "ethernet/agg_crc32c", "core/agg_tag_delay", "core/agg_delay"}
-	var cards []Card
-	for _, bytes := range []string{"1", "8", "64"} {
-		cards = append(cards, leafAsTop(t, "receive_"+bytes, "BYTES = "+bytes, receiver...))
-	}
-	cards = append(cards, leafAsTop(t, "frame_queue", "WORD_BITS = 512", "ethernet/agg_frame_queue"))
-	if err := Check(t.Context(), cards...); err != nil {
-		t.Error(err)
-	}
-}
-
-// leafAsTop copies leaves into a folder that Yosys may read from its sandbox, and gives a parameter
-// of the first, which is the top, another default: "NAME = VALUE". leaves are paths in rtl without .v.
-func leafAsTop(t *testing.T, name, parameter string, leaves ...string) Card {
-	t.Helper()
-	card := Card{Dir: filepath.Join(root, "build", "lint", name), Top: filepath.Base(leaves[0])}
-	if err := os.MkdirAll(card.Dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for i, leaf := range leaves {
-		text := readText(t, filepath.Join(root, "rtl", leaf+".v"))
-		if i == 0 {
-			variable, _, _ := strings.Cut(parameter, " ")
-			old := regexp.MustCompile(`\b` + variable + ` = \d+`)
-			if !old.MatchString(text) {
-				t.Fatalf("%s has no parameter %s", leaf, variable)
-			}
-			text = strings.Replace(text, old.FindString(text), parameter, 1)
-		}
-		file := filepath.Join(card.Dir, filepath.Base(leaf)+".v")
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		card.Files = append(card.Files, file)
-	}
-	return card
 }
 
 func readText(t *testing.T, path string) string {

@@ -1,0 +1,76 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// transmitter are the modules from a core's output to Ethernet frames.
+var transmitter = []string{
+	"cocotb/ethernet_transmitter.v", "rtl/ethernet/agg_datagram_steps.v", "rtl/ethernet/agg_datagram_sums.v",
+	"rtl/ethernet/agg_datagram_store.v", "rtl/ethernet/agg_eth_transmit.v", "rtl/ethernet/agg_crc32c.v",
+	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
+}
+
+// receiver are the modules from Ethernet frames to words of payload and a verdict.
+var receiver = []string{
+	"rtl/ethernet/agg_eth_receive.v", "rtl/ethernet/agg_eth_judge.v", "rtl/ethernet/agg_eth_sum.v",
+	"rtl/ethernet/agg_eth_align.v", "rtl/ethernet/agg_crc32c_check.v", "rtl/ethernet/agg_crc32c.v",
+	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
+}
+
+// TestEthernet lints the leaves of shell udp, which no card contains yet: for every width of a MAC,
+// and for beats of the core that are narrower and wider than that. The transmitter is assembled as in
+// its bench.
+func TestEthernet(t *testing.T) {
+	var cards []Card
+	for _, width := range []int{1, 8, 64} {
+		for _, beat := range []int{1, 4, 64} {
+			cards = append(cards, assembly(t, transmitter, fmt.Sprintf("BYTES=%d BEAT_BYTES=%d", width, beat)))
+		}
+		merge := []string{"cocotb/ethernet_merge.v", "rtl/ethernet/agg_eth_merge.v"}
+		cards = append(cards, assembly(t, merge, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_eth_answers.v"}, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
+	}
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
+// assembly copies modules into a folder, the top first, with other defaults of the top's parameters:
+// not every tool sets parameters. params has words NAME=VALUE.
+func assembly(t *testing.T, files []string, params string) Card {
+	t.Helper()
+	top := strings.TrimSuffix(filepath.Base(files[0]), ".v")
+	card := Card{Top: top, Dir: filepath.Join(root, "build", "lint", top+"_"+regexp.MustCompile(`\W`).ReplaceAllString(params, "_"))}
+	if err := os.MkdirAll(card.Dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range append(files, "rtl/zwire.vh") {
+		text := readText(t, filepath.Join(root, file))
+		if i == 0 {
+			for _, param := range strings.Fields(params) {
+				name, value, _ := strings.Cut(param, "=")
+				given := regexp.MustCompile(`(parameter integer ` + name + ` *= )\d+`)
+				if !given.MatchString(text) {
+					t.Fatalf("%s has no parameter %s", file, name)
+				}
+				text = given.ReplaceAllString(text, "${1}"+value)
+			}
+		}
+		path := filepath.Join(card.Dir, filepath.Base(file))
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, ".v") {
+			card.Files = append(card.Files, path)
+		}
+	}
+	return card
+}
