@@ -22,6 +22,7 @@ import (
 	"tributary/driver/transport"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
+	"tributary/verify/system/faults"
 )
 
 // networked is a model card on the network, of 4 lanes, chunks of 16 elements and a window of 4. Its test
@@ -180,6 +181,46 @@ func TestDirectReduce(t *testing.T) {
 	check(t, "sum", sum, 10)
 	if err := j.Close(ctx); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDirectOverFaults: the network between members and card drops, repeats, reorders, delays and damages
+// datagrams, and translates addresses. Every sum is right.
+func TestDirectOverFaults(t *testing.T) {
+	ctx := testContext(t)
+	card := newNetworked(t)
+	rates := faults.Rates{Drop: 0.02, Repeat: 0.02, Reorder: 0.02, Delay: 0.02, Flip: 0.02, Cut: 0.01, Seed: 1}
+	proxy, err := faults.NewProxy(card.name[len("udp:"):], rates, new(faults.Counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	owner, err := driver.Open(ctx, proxy.Name(), driver.WithTimeout(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := serveCard(t, owner, daemon.Options{})
+	proxy.On.Store(true)
+	sessions := openAll(t, path, 3)
+	for seed := range 2 {
+		j, err := sessions[0].Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newTeam(t, j, sessions, seed)
+		for _, elements := range []int{16, 2000, 77} {
+			if err := m.sum(ctx, elements); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.finish(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, k := range []faults.Kind{faults.Drop, faults.Repeat, faults.Reorder, faults.Delay, faults.Flip, faults.Cut} {
+		if proxy.Happened.Of(k) == 0 {
+			t.Errorf("fault %v did not happen", k)
+		}
 	}
 }
 
