@@ -103,7 +103,8 @@ func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.
 // ssh: the descriptor of its memory does not come. A client asks them once.
 var forwarded sync.Map
 
-// openOn opens a session, with shared memory where there can be some.
+// openOn opens a session, with shared memory where there can be some. That of a card on a network is a
+// transport.PacketConn as well: its frames are datagrams, and its stream carries none.
 func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
 	_, without := forwarded.Load(a.place)
 	s, err := openWith(ctx, a, trust, dial, sharesMemory && !without)
