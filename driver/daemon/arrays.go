@@ -218,8 +218,7 @@ func (j *job) takeFinish(seat *seat) error {
 	if s := j.arrays.per[seat.rank]; s.open > 0 || len(s.calls) > 0 {
 		return fmt.Errorf("rank %d finishes in a call", seat.rank)
 	}
-	seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Finished{Finished: &protocol.Finished{Nonce: j.nonce, Rank: uint32(seat.rank)}}})
-	j.noteFinished(seat.rank)
+	j.confirmFinish(seat)
 	return nil
 }
 

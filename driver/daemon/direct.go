@@ -82,8 +82,7 @@ func (j *job) takeDirectFinish(seat *seat) {
 	if j.state != running && j.state != stopped {
 		return
 	}
-	seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Finished{Finished: &protocol.Finished{Nonce: j.nonce, Rank: uint32(seat.rank)}}})
-	j.noteFinished(seat.rank)
+	j.confirmFinish(seat)
 	if j.state == stopped && j.stop != nil {
 		j.stop.left(seat)
 	}

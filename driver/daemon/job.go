@@ -401,6 +401,12 @@ func (j *job) noteEvicted(ranks uint64, vid uint32) {
 	j.tell(everyone&^j.returning(), &protocol.ToClient{Message: &protocol.ToClient_Evicted{Evicted: e}})
 }
 
+// confirmFinish confirms the finish of a seat that told the daemon of it, and notes it.
+func (j *job) confirmFinish(seat *seat) {
+	seat.session.tell(&protocol.ToClient{Message: &protocol.ToClient_Finished{Finished: &protocol.Finished{Nonce: j.nonce, Rank: uint32(seat.rank)}}})
+	j.noteFinished(seat.rank)
+}
+
 // noteFinished notes that the card has confirmed a rank's finish. With the last one the job is over.
 func (j *job) noteFinished(rank int) {
 	if rank >= len(j.seats) {
