@@ -57,12 +57,27 @@ var NetworkRegisters = []Register{
 }
 
 // NetworkCounters lists the counters that exist with shell udp alone; they follow those of Counters.
+// Those from passed on count frames. A card in software has its system's Ethernet, IP and UDP, which
+// counts them instead: there they stay 0.
 var NetworkCounters = []CounterInfo{
 	{"short", 0, "Datagrams of less than 18 bytes."},
 	{"datagram_crc", 0, "Datagrams with a wrong CRC-32C."},
 	{"stranger", 0, "Data, asks and finishes whose address is not that of their rank."},
 	{"lease", 0, "Owners that lost the card by silence."},
-	{"dropped", 0, "Datagrams dropped because a queue was full."},
+	{"dropped", 0, "Datagrams, requests and passing frames dropped because a queue was full."},
+	{"passed", 0, "Frames passed on to other Ethernet ports."},
+	{"fcs", 0, "Frames with a wrong FCS."},
+	{"runt", 0, "Frames of less than 60 bytes."},
+	{"oversize", 0, "Frames of more bytes than the card's largest."},
+	{"ip_header", 0, "Packets that are not IPv4, or have options."},
+	{"ip_checksum", 0, "IPv4 headers with a wrong checksum."},
+	{"fragment", 0, "Fragments."},
+	{"ip_length", 0, "IPv4 packets longer than their frame, or too short."},
+	{"ip_address", 0, "IPv4 packets to another address than the card's."},
+	{"protocol", 0, "IPv4 packets of other protocols than UDP and ICMP echo."},
+	{"udp_length", 0, "UDP datagrams whose length is not that of their packet."},
+	{"checksum", 0, "UDP datagrams and echo requests with a wrong checksum, or without one."},
+	{"udp_port", 0, "UDP datagrams to another port than the card's."},
 }
 
 // CountersOf lists the counters of a card with that shell; the register of counter i is at
