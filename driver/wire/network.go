@@ -57,8 +57,8 @@ var NetworkRegisters = []Register{
 }
 
 // NetworkCounters lists the counters that exist with shell udp alone; they follow those of Counters.
-// Those from passed on count frames. A card in software has its system's Ethernet, IP and UDP, which
-// counts them instead: there they stay 0.
+// Those from passed on count frames. A card in software behind a socket has its system's Ethernet, IP
+// and UDP, which counts them instead: there they stay 0.
 var NetworkCounters = []CounterInfo{
 	{"short", 0, "Datagrams of less than 18 bytes."},
 	{"datagram_crc", 0, "Datagrams with a wrong CRC-32C."},
