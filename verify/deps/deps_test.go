@@ -70,6 +70,8 @@ var allowed = map[string][]string{
 	"driver/virtual/clock":       {},
 	"driver/virtual/udp":         {"driver/virtual/clock", "driver/wire"},
 	"driver/virtual/ethernet":    {"driver/virtual/clock", "driver/wire"},
+	"driver/virtual/frameport":   {"driver/virtual/clock", "driver/virtual/ethernet"},
+	"driver/virtual/simulator":   {},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
