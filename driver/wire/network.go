@@ -16,6 +16,12 @@ const (
 	// NetworkPort is the UDP port of a card whose name gives none.
 	NetworkPort uint16 = 0x5442
 
+	// NetworkIP and NetworkMAC are the defaults of a card with Ethernet ports of its own:
+	// 192.168.84.66, in a network for private use, and 02:54:52:42:00:01, an address that no vendor has
+	// (its second lowest bit is 1).
+	NetworkIP  uint32 = 0xc0a85442
+	NetworkMAC uint64 = 0x025452420001
+
 	// MaxLease is the longest lease, in clock cycles.
 	MaxLease uint64 = 1 << 40
 

@@ -14,7 +14,7 @@ import (
 
 // TestHelp compares the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode", "pcap"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)

@@ -8,22 +8,8 @@ import (
 	"time"
 
 	"tributary/driver/virtual/clock"
+	"tributary/driver/virtual/ethernet"
 )
-
-// Card is a card with Ethernet ports: ethernet.Card, or one in a simulator. Serve calls its methods one
-// at a time.
-type Card interface {
-	clock.Card
-
-	// Receive takes a frame with its FCS that came at a port.
-	Receive(port int, frame []byte)
-
-	// Send appends the next frame that leaves to dst, with its FCS, and returns its port.
-	Send(dst []byte) (frame []byte, port int, ok bool)
-
-	// Err returns why the card can do nothing any more.
-	Err() error
-}
 
 // Timekeeper advances a card's clock: clock.Clock or clock.Step.
 type Timekeeper interface{ CatchUp(clock.Card) }
@@ -41,12 +27,12 @@ type server struct {
 	time  Timekeeper
 
 	mu   sync.Mutex // guards card
-	card Card
+	card ethernet.Device
 }
 
 // Serve runs a card at its ports, of which there is one for each Ethernet port, until ctx ends. It then
 // returns nil; otherwise it returns the error of a port or of the card. In any case it closes the ports.
-func Serve(ctx context.Context, card Card, time Timekeeper, ports []Port) error {
+func Serve(ctx context.Context, card ethernet.Device, time Timekeeper, ports []Port) error {
 	s := &server{ports: ports, time: time, card: card}
 	inner, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup

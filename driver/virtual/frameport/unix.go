@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // unixPort is a port at a Unix datagram socket.
@@ -72,6 +73,9 @@ func (p *unixPort) WriteFrame(frame []byte) error {
 	if peer == nil {
 		return nil
 	}
+	if err := p.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
 	_, _, err := p.conn.WriteMsgUnix(frame, nil, peer)
 	if isGone(err) {
 		return nil
@@ -79,9 +83,12 @@ func (p *unixPort) WriteFrame(frame []byte) error {
 	return err
 }
 
+// patience is the time for a peer whose socket is full to read.
+const patience = 100 * time.Millisecond
+
 // isGone reports whether a peer did not take a frame because it has ended, or its socket has no room.
 func isGone(err error) bool {
-	for _, gone := range []error{syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.ENOTCONN, syscall.EPIPE, syscall.ENOBUFS, syscall.EPROTOTYPE} {
+	for _, gone := range []error{os.ErrDeadlineExceeded, syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.ENOTCONN, syscall.EPIPE, syscall.ENOBUFS, syscall.EPROTOTYPE} {
 		if errors.Is(err, gone) {
 			return true
 		}

@@ -104,16 +104,16 @@ func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 
 // write writes a record, unless the card has failed.
 func (c *Card) write(kind byte, port int, body []byte) {
-	if c.err == nil {
-		c.err = writeRecord(c.in, kind, port, body)
+	if c.err == nil && writeRecord(c.in, kind, port, body) != nil {
+		c.err = errEnded
 	}
 }
 
 // run writes a record that the card answers with its clock, and reads until the answer.
 func (c *Card) run(kind byte, body []byte) {
 	c.write(kind, 0, body)
-	if c.err == nil {
-		c.err = c.in.Flush()
+	if c.err == nil && c.in.Flush() != nil {
+		c.err = errEnded
 	}
 	for c.moving = true; c.moving && c.err == nil; {
 		c.err = c.read()
@@ -121,12 +121,15 @@ func (c *Card) run(kind byte, body []byte) {
 	c.moving = false
 }
 
+// errEnded is the error of a process that takes or writes no record any more.
+var errEnded = errors.New("the card's simulator has ended")
+
 // read reads a record.
 func (c *Card) read() error {
 	kind, port, body, err := readRecord(c.out)
 	switch {
 	case errors.Is(err, io.EOF):
-		return errors.New("the card's simulator has ended")
+		return errEnded
 	case err != nil:
 		return fmt.Errorf("the card's simulator: %w", err)
 	case kind == frameRecord && port < c.ports:
