@@ -13,6 +13,7 @@ import (
 	"tributary/driver/model"
 	"tributary/driver/virtual/ethernet"
 	"tributary/driver/wire"
+	"tributary/verify/system/frames"
 )
 
 // site is a card on Ethernet, and what left it.
@@ -33,12 +34,12 @@ var endpoints = map[string]func(ports int) (ethernet.Endpoint, error){
 	"model": func(ports int) (ethernet.Endpoint, error) {
 		return model.NewEndpoint(model.Config{
 			Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
-		}, cardAddress)
+		}, frames.CardAddress)
 	},
 	"cpu": func(ports int) (ethernet.Endpoint, error) {
 		return cpu.NewEndpoint(cpu.Config{
 			Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
-		}, cardAddress)
+		}, frames.CardAddress)
 	},
 }
 
@@ -74,7 +75,7 @@ func (s *site) counts() map[string]uint64 {
 	s.Helper()
 	all := map[string]uint64{}
 	for i, c := range wire.NetworkCounters {
-		s.endpoint.Receive(access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.Address{}, wire.ECT0)
+		s.endpoint.Receive(frames.Access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.Address{}, wire.ECT0)
 		reply, _, _, ok := s.endpoint.Send(nil)
 		require.True(s, ok)
 		if n := binary.LittleEndian.Uint64(reply[wire.BaseHeaderBytes:]); n > 0 {
@@ -84,72 +85,22 @@ func (s *site) counts() map[string]uint64 {
 	return all
 }
 
-// fault is a fault of a datagram's frame, and the counter that it belongs to; "" is passed on.
-type fault struct {
-	name, reason string
-	make         func(s *sent)
-}
-
-// faults are in the order of the checks.
-var faults = []fault{
-	{"FCS", "fcs", func(s *sent) { s.badFCS = true }},
-	{"runt", "runt", func(s *sent) {
-		s.damage = append(s.damage, func(b []byte) []byte { return b[:59] })
-	}},
-	{"oversize", "oversize", func(s *sent) {
-		s.damage = append(s.damage, func(b []byte) []byte { return append(b, make([]byte, 9019-len(b))...) })
-	}},
-	{"other station", "", func(s *sent) { s.ether.DstMAC = hostMAC }},
-	{"all stations", "", func(s *sent) { s.ether.DstMAC = toAll }},
-	{"VLAN tag", "", func(s *sent) {
-		s.ether.EthernetType = layers.EthernetTypeDot1Q
-		s.tag = []gopacket.SerializableLayer{&layers.Dot1Q{VLANIdentifier: 1, Type: layers.EthernetTypeIPv4}}
-	}},
-	{"IPv6", "", func(s *sent) { s.ether.EthernetType = layers.EthernetTypeIPv6 }},
-	{"version 5", "ip_header", func(s *sent) { s.ip.Version = 5 }},
-	{"options", "ip_header", func(s *sent) { s.ip.IHL = 6 }},
-	{"IP checksum", "ip_checksum", func(s *sent) {
-		s.damage = append(s.damage, func(b []byte) []byte { b[25] ^= 1; return b })
-	}},
-	{"more fragments", "fragment", func(s *sent) { s.ip.Flags = layers.IPv4MoreFragments }},
-	{"last fragment", "fragment", func(s *sent) { s.ip.FragOffset = 185 }},
-	{"longer than its frame", "ip_length", func(s *sent) { s.lengths(8000) }},
-	{"too short", "ip_length", func(s *sent) { s.ip.Length = 27 }},
-	{"IP address", "ip_address", func(s *sent) { s.ip.DstIP = hostIP }},
-	{"TCP", "protocol", func(s *sent) { s.ip.Protocol = layers.IPProtocolTCP }},
-	{"ICMP, no echo", "protocol", func(s *sent) { s.ip.Protocol = layers.IPProtocolICMPv4 }},
-	{"UDP too long", "udp_length", func(s *sent) { s.udp.Length++ }},
-	{"UDP too short", "udp_length", func(s *sent) { s.udp.Length-- }},
-	{"UDP checksum", "checksum", func(s *sent) {
-		s.damage = append(s.damage, func(b []byte) []byte { b[41] ^= 1; return b })
-	}},
-	{"no UDP checksum", "checksum", func(s *sent) {
-		s.damage = append(s.damage, func(b []byte) []byte { b[40], b[41] = 0, 0; return b })
-	}},
-	{"UDP port", "udp_port", func(s *sent) { s.udp.DstPort++ }},
-	{"short datagram", "short", func(s *sent) { s.body = s.body[:17]; s.lengths(17) }},
-	{"CRC", "datagram_crc", func(s *sent) { s.body[17] ^= 1 }},
-}
-
-// question is the body of the datagrams that the tests damage.
-func question() []byte { return access(wire.KindRegRead, wire.RegPorts, 0) }
-
 // TestEachFault: a frame with one fault has no effect but the count of its reason.
 func TestEachFault(t *testing.T) {
 	for name := range endpoints {
-		for _, f := range faults {
+		for _, f := range frames.Faults {
 			s := newSite(t, name, 1)
-			datagram := newSent(question())
-			f.make(datagram)
-			assert.Empty(t, s.send(0, datagram.frame(t)), "%s, %s", name, f.name)
-			want := map[string]uint64{f.reason: 1}
+			datagram := frames.NewDatagram(frames.Question())
+			f.Make(datagram)
+			assert.Empty(t, s.send(0, datagram.Bytes()), "%s, %s", name, f.Name)
+			want := map[string]uint64{f.Reason: 1}
 			delete(want, "")
-			assert.Equal(t, want, s.counts(), "%s, %s", name, f.name)
+			assert.Equal(t, want, s.counts(), "%s, %s", name, f.Name)
 		}
 	}
 }
 
-// alike are pairs of faults of the same field, of which only one can be made.
+// alike are pairs of frames.Faults of the same field, of which only one can be made.
 var alike = map[[2]string]bool{
 	{"VLAN tag", "IPv6"}: true, {"other station", "all stations"}: true, {"longer than its frame", "too short"}: true,
 	{"TCP", "ICMP, no echo"}: true, {"UDP too long", "UDP too short"}: true, {"short datagram", "CRC"}: true,
@@ -159,21 +110,21 @@ var alike = map[[2]string]bool{
 	{"UDP too long", "short datagram"}: true, {"UDP too short", "short datagram"}: true,
 }
 
-// TestTheFirstFaultCounts: of two faults, that of the earlier check counts.
+// TestTheFirstFaultCounts: of two frames.Faults, that of the earlier check counts.
 func TestTheFirstFaultCounts(t *testing.T) {
-	for i, first := range faults {
-		for _, second := range faults[i+1:] {
-			if alike[[2]string{first.name, second.name}] || first.name == "runt" && second.name == "oversize" {
+	for i, first := range frames.Faults {
+		for _, second := range frames.Faults[i+1:] {
+			if alike[[2]string{first.Name, second.Name}] || first.Name == "runt" && second.Name == "oversize" {
 				continue
 			}
 			s := newSite(t, "model", 1)
-			datagram := newSent(question())
-			second.make(datagram)
-			first.make(datagram)
-			assert.Empty(t, s.send(0, datagram.frame(t)))
-			want := map[string]uint64{first.reason: 1}
+			datagram := frames.NewDatagram(frames.Question())
+			second.Make(datagram)
+			first.Make(datagram)
+			assert.Empty(t, s.send(0, datagram.Bytes()))
+			want := map[string]uint64{first.Reason: 1}
 			delete(want, "")
-			assert.Equal(t, want, s.counts(), "%s, %s", first.name, second.name)
+			assert.Equal(t, want, s.counts(), "%s, %s", first.Name, second.Name)
 		}
 	}
 }
@@ -182,9 +133,9 @@ func TestTheFirstFaultCounts(t *testing.T) {
 func TestSizesAtTheLimits(t *testing.T) {
 	s := newSite(t, "model", 1)
 	for _, size := range []int{60, 61, 9018} {
-		datagram := newSent(question())
-		datagram.damage = append(datagram.damage, func(b []byte) []byte { return append(b, make([]byte, size-len(b))...) })
-		require.Len(t, s.send(0, datagram.frame(t)), 1, size)
+		datagram := frames.NewDatagram(frames.Question())
+		datagram.Damage = append(datagram.Damage, func(b []byte) []byte { return append(b, make([]byte, size-len(b))...) })
+		require.Len(t, s.send(0, datagram.Bytes()), 1, size)
 	}
 	for _, frame := range [][]byte{nil, {1}, {0, 0, 0, 0}, {1, 2, 3, 4}} {
 		require.Empty(t, s.send(0, frame))
@@ -197,17 +148,17 @@ func TestSizesAtTheLimits(t *testing.T) {
 func TestARP(t *testing.T) {
 	s := newSite(t, "model", 3)
 	// 192.168.84.1 at 06:11:22:33:44:55 asks; the card's address is 192.168.84.66 at 02:54:52:42:00:01.
-	want := closed(append([]byte{
+	want := frames.Closed(append([]byte{
 		0x06, 0x11, 0x22, 0x33, 0x44, 0x55, 0x02, 0x54, 0x52, 0x42, 0, 1, 0x08, 0x06,
 		0, 1, 0x08, 0, 6, 4, 0, 2, 0x02, 0x54, 0x52, 0x42, 0, 1, 192, 168, 84, 66, 0x06, 0x11, 0x22, 0x33, 0x44, 0x55, 192, 168, 84, 1,
 	}, make([]byte, 18)...))
-	assert.Equal(t, []left{{2, want}}, s.send(2, arpRequest(t, toAll, cardIP)))
-	assert.Equal(t, []left{{1, want}}, s.send(1, arpRequest(t, cardMAC, cardIP)))
+	assert.Equal(t, []left{{2, want}}, s.send(2, frames.ARPRequest(frames.ToAll, frames.CardIP)))
+	assert.Equal(t, []left{{1, want}}, s.send(1, frames.ARPRequest(frames.CardMAC, frames.CardIP)))
 
 	// It goes to the sender in the request, not to that of the frame.
-	proxied := arpRequest(t, toAll, cardIP)
+	proxied := frames.ARPRequest(frames.ToAll, frames.CardIP)
 	copy(proxied[6:12], []byte{2, 2, 2, 2, 2, 2})
-	assert.Equal(t, []left{{0, want}}, s.send(0, closed(proxied[:60])))
+	assert.Equal(t, []left{{0, want}}, s.send(0, frames.Closed(proxied[:60])))
 	assert.Empty(t, s.counts())
 }
 
@@ -218,11 +169,11 @@ func TestOtherARP(t *testing.T) {
 		ports int // where it leaves
 		frame []byte
 	}{
-		{"for another address", 2, arpRequest(t, toAll, hostIP)},
-		{"for the card, to another station", 2, arpRequest(t, strangerMAC, cardIP)},
-		{"for another address, to the card", 0, arpRequest(t, cardMAC, hostIP)},
-		{"a reply", 2, edited(arpRequest(t, toAll, cardIP), 21, 2)},
-		{"of another hardware", 2, edited(arpRequest(t, toAll, cardIP), 15, 6)},
+		{"for another address", 2, frames.ARPRequest(frames.ToAll, frames.HostIP)},
+		{"for the card, to another station", 2, frames.ARPRequest(strangerMAC, frames.CardIP)},
+		{"for another address, to the card", 0, frames.ARPRequest(frames.CardMAC, frames.HostIP)},
+		{"a reply", 2, edited(frames.ARPRequest(frames.ToAll, frames.CardIP), 21, 2)},
+		{"of another hardware", 2, edited(frames.ARPRequest(frames.ToAll, frames.CardIP), 15, 6)},
 	} {
 		s := newSite(t, "model", 3)
 		all := s.send(0, c.frame)
@@ -237,7 +188,7 @@ func TestOtherARP(t *testing.T) {
 func edited(frame []byte, at int, value byte) []byte {
 	body := append([]byte(nil), frame[:len(frame)-4]...)
 	body[at] = value
-	return closed(body)
+	return frames.Closed(body)
 }
 
 // TestEcho compares the answers with those that gopacket makes.
@@ -248,20 +199,20 @@ func TestEcho(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i * 7)
 		}
-		want := closed(serialized(t,
-			&layers.Ethernet{SrcMAC: cardMAC, DstMAC: hostMAC, EthernetType: layers.EthernetTypeIPv4},
+		want := frames.Closed(frames.MustSerialize(
+			&layers.Ethernet{SrcMAC: frames.CardMAC, DstMAC: frames.HostMAC, EthernetType: layers.EthernetTypeIPv4},
 			&layers.IPv4{
-				Version: 4, IHL: 5, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolICMPv4, SrcIP: cardIP, DstIP: hostIP,
+				Version: 4, IHL: 5, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolICMPv4, SrcIP: frames.CardIP, DstIP: frames.HostIP,
 				Length: uint16(28 + size),
 			},
 			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoReply, 0), Id: 0xbeef, Seq: 0x0102},
 			gopacket.Payload(data)))
-		require.Equal(t, []left{{1, want}}, s.send(1, echoRequest(t, 0, data)), size)
+		require.Equal(t, []left{{1, want}}, s.send(1, frames.EchoRequest(0, data)), size)
 	}
 	assert.Empty(t, s.counts())
-	assert.Empty(t, s.send(0, echoRequest(t, 0, make([]byte, 1473))))
-	assert.Empty(t, s.send(0, echoRequest(t, 1, nil)))
-	assert.Empty(t, s.send(0, edited(echoRequest(t, 0, nil), 36, 0)))
+	assert.Empty(t, s.send(0, frames.EchoRequest(0, make([]byte, 1473))))
+	assert.Empty(t, s.send(0, frames.EchoRequest(1, nil)))
+	assert.Empty(t, s.send(0, edited(frames.EchoRequest(0, nil), 36, 0)))
 	assert.Equal(t, map[string]uint64{"dropped": 1, "protocol": 1, "checksum": 1}, s.counts())
 }
 
@@ -269,7 +220,7 @@ func TestEcho(t *testing.T) {
 // zero are.
 func TestEveryEchoChecksum(t *testing.T) {
 	s := newSite(t, "model", 1)
-	base := echoRequest(t, 0, nil)
+	base := frames.EchoRequest(0, nil)
 	for data := range 1 << 16 {
 		request := append([]byte(nil), base[:60]...)
 		binary.BigEndian.PutUint16(request[38:], uint16(data)) // the identifier
@@ -279,7 +230,7 @@ func TestEveryEchoChecksum(t *testing.T) {
 			sum += 0xffff
 		}
 		binary.BigEndian.PutUint16(request[36:], uint16(sum))
-		all := s.send(0, closed(request))
+		all := s.send(0, frames.Closed(request))
 		if len(all) != 1 {
 			t.Fatalf("identifier %#x: %d answers", data, len(all))
 		}
@@ -293,8 +244,8 @@ func TestEveryEchoChecksum(t *testing.T) {
 // TestOneAnswerWaits: a request that comes while an answer waits is dropped.
 func TestOneAnswerWaits(t *testing.T) {
 	s := newSite(t, "model", 1)
-	s.card.Receive(0, arpRequest(t, toAll, cardIP))
-	s.card.Receive(0, echoRequest(t, 0, nil))
+	s.card.Receive(0, frames.ARPRequest(frames.ToAll, frames.CardIP))
+	s.card.Receive(0, frames.EchoRequest(0, nil))
 	all := s.drain()
 	require.Len(t, all, 1)
 	assert.EqualValues(t, 0x06, all[0].frame[13])
@@ -307,7 +258,7 @@ func TestADatagramLeaves(t *testing.T) {
 	for name := range endpoints {
 		s := newSite(t, name, 2)
 		for _, addr := range []uint32{wire.RegSource, wire.RegSourceMAC} {
-			all := s.send(1, newSent(access(wire.KindRegRead, addr, 0)).frame(t))
+			all := s.send(1, frames.NewDatagram(frames.Access(wire.KindRegRead, addr, 0)).Bytes())
 			require.Len(t, all, 1)
 			require.Equal(t, 1, all[0].port)
 			body := all[0].frame[42 : len(all[0].frame)-4]
@@ -321,11 +272,11 @@ func TestADatagramLeaves(t *testing.T) {
 // fromCard returns the frame of a datagram from the card to the host with an ECN field.
 func fromCard(t testing.TB, body []byte, ecn uint8) []byte {
 	t.Helper()
-	s := newSent(body)
-	s.ether.SrcMAC, s.ether.DstMAC = cardMAC, hostMAC
-	s.ip.SrcIP, s.ip.DstIP, s.ip.TTL, s.ip.TOS, s.ip.Id, s.ip.Flags = cardIP, hostIP, 64, ecn, 0, layers.IPv4DontFragment
-	s.udp.SrcPort, s.udp.DstPort = cardPort, hostPort
-	return s.frame(t)
+	s := frames.NewDatagram(body)
+	s.Ether.SrcMAC, s.Ether.DstMAC = frames.CardMAC, frames.HostMAC
+	s.IP.SrcIP, s.IP.DstIP, s.IP.TTL, s.IP.TOS, s.IP.Id, s.IP.Flags = frames.CardIP, frames.HostIP, 64, ecn, 0, layers.IPv4DontFragment
+	s.UDP.SrcPort, s.UDP.DstPort = frames.CardPort, frames.HostPort
+	return s.Bytes()
 }
 
 // fixed is an endpoint that sends what a test gives it.
@@ -337,7 +288,7 @@ type fixed struct {
 	now  uint64
 }
 
-func (f *fixed) Own() wire.Address { return cardAddress }
+func (f *fixed) Own() wire.Address { return frames.CardAddress }
 func (f *fixed) Cycles() uint64    { return f.now }
 func (f *fixed) Count(string)      {}
 
@@ -379,9 +330,9 @@ func TestMarksThatCome(t *testing.T) {
 	card, err := ethernet.New(f, 1)
 	require.NoError(t, err)
 	for tos := range 256 {
-		datagram := newSent(question())
-		datagram.ip.TOS = uint8(tos)
-		card.Receive(0, datagram.frame(t))
+		datagram := frames.NewDatagram(frames.Question())
+		datagram.IP.TOS = uint8(tos)
+		card.Receive(0, datagram.Bytes())
 		require.EqualValues(t, tos&3, f.got)
 	}
 }
@@ -391,22 +342,22 @@ func TestANewAddress(t *testing.T) {
 	s := newSite(t, "model", 1)
 	write := func(addr uint32, value uint64) { // the reply comes from the old address
 		t.Helper()
-		all := s.send(0, newSent(access(wire.KindRegWrite, addr, value)).frame(t))
+		all := s.send(0, frames.NewDatagram(frames.Access(wire.KindRegWrite, addr, value)).Bytes())
 		require.Len(t, all, 1)
-		require.EqualValues(t, cardMAC, all[0].frame[6:12])
-		require.EqualValues(t, cardIP, all[0].frame[26:30])
+		require.EqualValues(t, frames.CardMAC, all[0].frame[6:12])
+		require.EqualValues(t, frames.CardIP, all[0].frame[26:30])
 	}
 	write(wire.RegOwner, 7)
 	write(wire.RegCardAddress, 0x1111_c0a85443)
-	moved := newSent(access(wire.KindRegWrite, wire.RegCardMAC, 0x02_0000000009))
-	moved.ip.DstIP, moved.udp.DstPort = []byte{192, 168, 84, 67}, 0x1111
-	all := s.send(0, moved.frame(t))
+	moved := frames.NewDatagram(frames.Access(wire.KindRegWrite, wire.RegCardMAC, 0x02_0000000009))
+	moved.IP.DstIP, moved.UDP.DstPort = []byte{192, 168, 84, 67}, 0x1111
+	all := s.send(0, moved.Bytes())
 	require.Len(t, all, 1)
-	require.EqualValues(t, cardMAC, all[0].frame[6:12])
+	require.EqualValues(t, frames.CardMAC, all[0].frame[6:12])
 	require.Equal(t, []byte{192, 168, 84, 67}, all[0].frame[26:30])
 
-	require.Empty(t, s.send(0, arpRequest(t, toAll, cardIP)))
-	all = s.send(0, arpRequest(t, toAll, []byte{192, 168, 84, 67}))
+	require.Empty(t, s.send(0, frames.ARPRequest(frames.ToAll, frames.CardIP)))
+	all = s.send(0, frames.ARPRequest(frames.ToAll, []byte{192, 168, 84, 67}))
 	require.Len(t, all, 1)
 	require.Equal(t, []byte{2, 0, 0, 0, 0, 9}, all[0].frame[6:12])
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/virtual/ethernet"
+	"tributary/verify/system/frames"
 )
 
 // strangerMAC is a station that has sent nothing.
@@ -34,46 +35,46 @@ func TestLearning(t *testing.T) {
 	a, b := stationMAC(1), stationMAC(2)
 	pass := func(at int, from, to net.HardwareAddr, want ...int) {
 		t.Helper()
-		frame := strange(from, to, 1, 2, 3)
+		frame := frames.Strange(from, to, 1, 2, 3)
 		all := s.send(at, frame)
 		assert.Equal(t, want, ports(all))
 		for _, l := range all {
 			assert.Equal(t, frame, l.frame)
 		}
 	}
-	pass(0, a, b, 1, 2, 3)     // b is not known
-	pass(2, b, a, 0)           // a is
-	pass(0, a, b, 2)           // and b
-	pass(1, a, b, 2)           // a moves
-	pass(2, b, a, 1)           //
-	pass(1, b, a)              // b is where a is
-	pass(1, a, toAll, 0, 2, 3) // a group is everywhere
+	pass(0, a, b, 1, 2, 3)            // b is not known
+	pass(2, b, a, 0)                  // a is
+	pass(0, a, b, 2)                  // and b
+	pass(1, a, b, 2)                  // a moves
+	pass(2, b, a, 1)                  //
+	pass(1, b, a)                     // b is where a is
+	pass(1, a, frames.ToAll, 0, 2, 3) // a group is everywhere
 	pass(3, stationMAC(3), net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, 0, 1, 2)
-	pass(3, net.HardwareAddr{0x01, 0, 0, 0, 0, 1}, a, 1)                                  // and is not learned
-	pass(0, stationMAC(3), net.HardwareAddr{0x01, 0, 0, 0, 0, 1}, 1, 2, 3)                //
-	pass(0, stationMAC(3), cardMAC)                                                       // the card is at no port
-	assert.Equal(t, map[string]uint64{"passed": 9}, s.counts())                           // once each
-	assert.Equal(t, []int{0}, ports(s.send(2, edited(strange(b, stationMAC(3)), 20, 5)))) // it moved
+	pass(3, net.HardwareAddr{0x01, 0, 0, 0, 0, 1}, a, 1)                                         // and is not learned
+	pass(0, stationMAC(3), net.HardwareAddr{0x01, 0, 0, 0, 0, 1}, 1, 2, 3)                       //
+	pass(0, stationMAC(3), frames.CardMAC)                                                       // the card is at no port
+	assert.Equal(t, map[string]uint64{"passed": 9}, s.counts())                                  // once each
+	assert.Equal(t, []int{0}, ports(s.send(2, edited(frames.Strange(b, stationMAC(3)), 20, 5)))) // it moved
 }
 
 // TestWhatIsLearned: each good frame is, also one for the card; a damaged one is not.
 func TestWhatIsLearned(t *testing.T) {
-	to := func(s *site) []int { return ports(s.send(0, strange(stationMAC(1), hostMAC))) }
+	to := func(s *site) []int { return ports(s.send(0, frames.Strange(stationMAC(1), frames.HostMAC))) }
 	for _, c := range []struct {
 		name string
-		make func(*sent)
+		make func(*frames.Datagram)
 		want []int
 	}{
-		{"a datagram", func(*sent) {}, []int{2}},
-		{"bad UDP", func(s *sent) { s.udp.DstPort++ }, []int{2}},
-		{"bad FCS", faults[0].make, []int{1, 2}},
-		{"runt", faults[1].make, []int{1, 2}},
-		{"oversize", faults[2].make, []int{1, 2}},
+		{"a datagram", func(*frames.Datagram) {}, []int{2}},
+		{"bad UDP", func(s *frames.Datagram) { s.UDP.DstPort++ }, []int{2}},
+		{"bad FCS", frames.Faults[0].Make, []int{1, 2}},
+		{"runt", frames.Faults[1].Make, []int{1, 2}},
+		{"oversize", frames.Faults[2].Make, []int{1, 2}},
 	} {
 		s := newSite(t, "cpu", 3)
-		datagram := newSent(question())
+		datagram := frames.NewDatagram(frames.Question())
 		c.make(datagram)
-		s.send(2, datagram.frame(t))
+		s.send(2, datagram.Bytes())
 		assert.Equal(t, c.want, to(s), c.name)
 	}
 }
@@ -84,13 +85,13 @@ func TestForgetting(t *testing.T) {
 	card, err := ethernet.New(f, 3)
 	require.NoError(t, err)
 	s := &site{t, f, card}
-	s.send(1, strange(stationMAC(1), toAll))
+	s.send(1, frames.Strange(stationMAC(1), frames.ToAll))
 	f.now += 30_000_000_000 - 1
-	assert.Equal(t, []int{1}, ports(s.send(0, strange(stationMAC(2), stationMAC(1)))))
+	assert.Equal(t, []int{1}, ports(s.send(0, frames.Strange(stationMAC(2), stationMAC(1)))))
 	f.now++
-	assert.Equal(t, []int{1, 2}, ports(s.send(0, strange(stationMAC(2), stationMAC(1)))))
-	assert.Equal(t, []int{0}, ports(s.send(1, strange(stationMAC(1), stationMAC(2)))))
-	assert.Equal(t, []int{1}, ports(s.send(0, strange(stationMAC(2), stationMAC(1)))))
+	assert.Equal(t, []int{1, 2}, ports(s.send(0, frames.Strange(stationMAC(2), stationMAC(1)))))
+	assert.Equal(t, []int{0}, ports(s.send(1, frames.Strange(stationMAC(1), stationMAC(2)))))
+	assert.Equal(t, []int{1}, ports(s.send(0, frames.Strange(stationMAC(2), stationMAC(1)))))
 }
 
 // TestATableThatIsFull forgets the station that was silent for longest.
@@ -98,13 +99,13 @@ func TestATableThatIsFull(t *testing.T) {
 	s := newSite(t, "model", 3)
 	const room = 1024
 	for n := range room {
-		s.send(1, strange(stationMAC(n), toAll))
+		s.send(1, frames.Strange(stationMAC(n), frames.ToAll))
 	}
-	s.send(1, strange(stationMAC(0), toAll))        // heard again
-	s.send(1, strange(stationMAC(room), toAll))     // in the place of station 1
-	nobody := net.HardwareAddr{0x01, 0, 0, 0, 0, 1} // a group, so that the table keeps what it has
+	s.send(1, frames.Strange(stationMAC(0), frames.ToAll))    // heard again
+	s.send(1, frames.Strange(stationMAC(room), frames.ToAll)) // in the place of station 1
+	nobody := net.HardwareAddr{0x01, 0, 0, 0, 0, 1}           // a group, so that the table keeps what it has
 	for n, want := range map[int][]int{0: {1}, 2: {1}, room: {1}, 1: {1, 2}} {
-		assert.Equal(t, want, ports(s.send(0, strange(nobody, stationMAC(n)))), n)
+		assert.Equal(t, want, ports(s.send(0, frames.Strange(nobody, stationMAC(n)))), n)
 	}
 }
 
@@ -118,12 +119,12 @@ func TestOrderAndBytes(t *testing.T) {
 		for i := range data {
 			data[i] = byte(rng.Uint32())
 		}
-		frame := strange(stationMAC(from), stationMAC(1-from), data...)
+		frame := frames.Strange(stationMAC(from), stationMAC(1-from), data...)
 		binary.BigEndian.PutUint16(frame[12:], uint16(rng.Uint32())|0x8000) // any EtherType but IPv4 and ARP
-		frame = closed(frame[:len(frame)-4])
+		frame = frames.Closed(frame[:len(frame)-4])
 		require.Equal(t, []left{{1 - from, frame}}, s.send(from, frame))
 		if n%7 == 0 {
-			require.Len(t, s.send(from, newSent(question()).frame(t)), 1)
+			require.Len(t, s.send(from, frames.NewDatagram(frames.Question()).Bytes()), 1)
 		}
 	}
 	assert.Equal(t, map[string]uint64{"passed": 2000}, s.counts())
@@ -132,10 +133,10 @@ func TestOrderAndBytes(t *testing.T) {
 // TestCausesInOrder: answers leave before datagrams, and these before frames that pass.
 func TestCausesInOrder(t *testing.T) {
 	s := newSite(t, "model", 3)
-	s.card.Receive(0, strange(stationMAC(1), toAll, 1))
-	s.card.Receive(1, strange(stationMAC(2), toAll, 2))
-	s.card.Receive(0, newSent(question()).frame(t))
-	s.card.Receive(2, arpRequest(t, toAll, cardIP))
+	s.card.Receive(0, frames.Strange(stationMAC(1), frames.ToAll, 1))
+	s.card.Receive(1, frames.Strange(stationMAC(2), frames.ToAll, 2))
+	s.card.Receive(0, frames.NewDatagram(frames.Question()).Bytes())
+	s.card.Receive(2, frames.ARPRequest(frames.ToAll, frames.CardIP))
 	all := s.drain()
 	require.Equal(t, []int{2, 0, 1, 2, 0, 2}, ports(all))
 	assert.Equal(t, all[2].frame, all[3].frame)
@@ -148,7 +149,7 @@ func TestAFullQueue(t *testing.T) {
 	s := newSite(t, "model", 3)
 	const room = 256
 	for n := range room + 2 {
-		s.card.Receive(0, strange(stationMAC(1), toAll, byte(n), byte(n>>8)))
+		s.card.Receive(0, frames.Strange(stationMAC(1), frames.ToAll, byte(n), byte(n>>8)))
 	}
 	all := s.drain()
 	require.Len(t, all, 2*room)
