@@ -34,10 +34,12 @@ type server struct {
 // returns nil; otherwise it returns the error of a port or of the card. In any case it closes the ports.
 func Serve(ctx context.Context, card ethernet.Device, time Timekeeper, ports []Port) error {
 	s := &server{ports: ports, time: time, card: card}
+	for range ports {
+		s.out = append(s.out, make(chan []byte, maxWaiting))
+	}
 	inner, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	for i := range ports {
-		s.out = append(s.out, make(chan []byte, maxWaiting))
 		running.Go(func() { fail(s.send(inner, i)) })
 		running.Go(func() { fail(s.receive(i)) })
 	}

@@ -84,7 +84,7 @@ func (p *unixPort) WriteFrame(frame []byte) error {
 }
 
 // patience is the time for a peer whose socket is full to read.
-const patience = 100 * time.Millisecond
+const patience = 5 * time.Second
 
 // isGone reports whether a peer did not take a frame because it has ended, or its socket has no room.
 func isGone(err error) bool {
