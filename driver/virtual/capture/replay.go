@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/gopacket/gopacket"
@@ -30,14 +31,14 @@ type Counts struct {
 type replay struct {
 	device ethernet.Device
 	out    *pcapgo.NgWriter
-	hasFCS []bool // by port: outbound frames are written with it
+	hasFCS bool // outbound frames are written with it
 	counts []Counts
 }
 
 // Replay passes the capture's frames through a device with as many ports, and writes them, and all that
 // leave, to out. It returns the counts by port.
 func (c *Capture) Replay(device ethernet.Device, out io.Writer) ([]Counts, error) {
-	r := &replay{device: device, hasFCS: append([]bool(nil), c.withFCS...), counts: make([]Counts, c.Ports())}
+	r := &replay{device: device, hasFCS: slices.Contains(c.withFCS, true), counts: make([]Counts, c.Ports())}
 	var err error
 	if r.out, err = newWriter(out, c.Ports()); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (r *replay) pass(p packet, cycles uint64) error {
 	if err := r.drain(p.at); err != nil {
 		return err
 	}
-	r.hasFCS[p.port] = r.hasFCS[p.port] || p.hasFCS
+	r.hasFCS = r.hasFCS || p.hasFCS
 	r.counts[p.port].In++
 	if err := r.write(p, pcapgo.NgEpbFlagDirectionInbound); err != nil {
 		return err
@@ -92,11 +93,11 @@ func (r *replay) drain(at time.Time) error {
 		if !ok {
 			return r.device.Err()
 		}
-		if !r.hasFCS[port] {
+		if !r.hasFCS {
 			frame = frame[:len(frame)-ethernet.FCSBytes]
 		}
 		r.counts[port].Out++
-		if err := r.write(packet{at, port, frame, r.hasFCS[port]}, pcapgo.NgEpbFlagDirectionOutbound); err != nil {
+		if err := r.write(packet{at, port, frame, r.hasFCS}, pcapgo.NgEpbFlagDirectionOutbound); err != nil {
 			return err
 		}
 	}
