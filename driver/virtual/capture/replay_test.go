@@ -161,7 +161,7 @@ func TestScapy(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("%d ARP, %d ICMP, %d UDP\n", want["ARP"], want["ICMP"], want["UDP"]), string(out))
 	assert.Equal(t, 2, want["ARP"])
 	assert.Equal(t, 7, want["ICMP"])
-	assert.Greater(t, want["UDP"], 100)
+	assert.Greater(t, want["UDP"], 70)
 }
 
 // kindOf returns what a frame carries.
