@@ -247,7 +247,8 @@ module agg_member_table #(
   assign at_next[STATE_CHECK] = (at_reg[STATE_IDLE] && commit_start) ||
       (at_reg[STATE_CHECK] && !walked);
   assign at_next[STATE_QUIET] = (at_reg[STATE_CHECK] && walked) || (at_reg[STATE_QUIET] && !quiet);
-  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) || (at_reg[STATE_READY] && !answered);
+  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) ||
+      (at_reg[STATE_READY] && !answered);
   assign at_next[STATE_RECEIVE] = (answered && set_up_reg) || (at_reg[STATE_RECEIVE] && !walked);
   assign at_next[STATE_CLEAR] = (at_reg[STATE_RECEIVE] && walked) ||
       (at_reg[STATE_CLEAR] && !cleared);
@@ -400,6 +401,7 @@ module agg_member_table #(
   reg [7:0] started_then;  // when hold_packets fell
   reg ready_was;
   reg [7:0] members, below;  // ports of the commit, and those below the written one
+  wire [7:0] rank = {{7 - PORT_BITS{1'b0}}, rank_reg};
   integer n;
 
   wire [2:0] token = {2'd0, walks_reg} + {2'd0, last_reg[0]} + {2'd0, last_reg[1]} +
@@ -494,17 +496,15 @@ module agg_member_table #(
       // For lookups, only while no packet is looked up: each rank is written once, in order, and is
       // that of its port.
       assert (!from_wr_en || (hold_packets && closed_reg));
-      assert (!from_wr_valid || (commit_ports[port_2_reg] && below == {{7 - PORT_BITS{1'b0}}, rank_reg}));
-      assert (!(at_reg[STATE_CLEAR] && from_wr_en) || {{7 - PORT_BITS{1'b0}}, rank_reg} >= members);
-      if (at_reg[STATE_RECEIVE] && valid_reg[1])
-        assert (below == {{7 - PORT_BITS{1'b0}}, rank_reg});
+      assert (!from_wr_valid || (commit_ports[port_2_reg] && below == rank));
+      assert (!(at_reg[STATE_CLEAR] && from_wr_en) || rank >= members);
+      if (at_reg[STATE_RECEIVE] && valid_reg[1]) assert (below == rank);
       if (at_reg[STATE_RECEIVE] && !valid_reg[1] && !last_reg[2]) assert (rank_reg == 0);
-      if (at_reg[STATE_RECEIVE] && last_reg[2])
-        assert (members == {{7 - PORT_BITS{1'b0}}, rank_reg});
+      if (at_reg[STATE_RECEIVE] && last_reg[2]) assert (members == rank);
       if (at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR])
         assert (rank_writes == (rank_reg > {1'b0, which} ? 2'd1 : 2'd0));
       if (at_reg[STATE_CLEAR]) assert (rank_reg <= PORTS[PORT_BITS:0]);
-      if (at_reg[STATE_CLEAR]) assert ({{7 - PORT_BITS{1'b0}}, rank_reg} >= members);
+      if (at_reg[STATE_CLEAR]) assert (rank >= members);
       if (at_reg[STATE_LEAVE] || at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE])
         assert (rank_writes == 2'd1);
       if (at_reg[STATE_CHECK] || at_reg[STATE_QUIET] || at_reg[STATE_READY])

@@ -226,8 +226,7 @@ module agg_network_registers #(
     stranger_reg <= s_access_write && (owned ? !from_owner_reg : !(takes_reg || frees_reg));
   end
 
-  // Cycle 4: the reply, if the register is here. The table's and the counters' values are there in
-  // cycles 3 and 4.
+  // Later, when the table's and the counters' values are there: the reply, if the register is here
   reg [7:0] code_next;
   reg [63:0] value_next;
   reg [7:0] code_reg;
@@ -256,12 +255,12 @@ module agg_network_registers #(
     end
   end
 
-  assign table_jobs  = s_access_addr[18];  // the places of JOB_ADDRESS and MEMBER_ADDRESS differ here
-  assign table_mac = s_access_addr[3];
-  assign table_job = s_access_addr[10+:JOB_BITS];
-  assign table_port = s_access_addr[4+:PORT_BITS];
+  assign table_jobs  = s_access_addr[18];  // where JOB_ADDRESS and MEMBER_ADDRESS differ
+  assign table_mac   = s_access_addr[3];
+  assign table_job   = s_access_addr[10+:JOB_BITS];
+  assign table_port  = s_access_addr[4+:PORT_BITS];
   assign count_index = count_place_reg;
-  assign commit_job = s_access_wdata[48+:JOB_BITS];
+  assign commit_job  = s_access_wdata[48+:JOB_BITS];
 
   // -- The sequence of an access ------------------------------------------------------------------
 
