@@ -22,7 +22,7 @@
 // CARD_ADDRESS and CARD_MAC take effect at own_* when the reply has been taken; the reply itself
 // leaves with the old address, if m_reply_ready is high no sooner than that is so.
 //
-// Latency: 10 cycles from an access to the reply for registers here; the core's and 13 for others.
+// Latency: 11 cycles from an access to the reply for registers here; the core's and 17 for others.
 // Not done here: counting (agg_network_counters), dropping accesses (the shell's queue).
 
 `default_nettype none
