@@ -43,6 +43,22 @@ func TestEthernet(t *testing.T) {
 	}
 }
 
+// TestNetwork lints the leaves of registers and addresses, for cards of all sizes.
+func TestNetwork(t *testing.T) {
+	var cards []Card
+	for _, size := range []string{
+		"PORTS=1 PORT_BITS=1 JOBS=1 JOB_BITS=1", "PORTS=5 PORT_BITS=3 JOBS=2 JOB_BITS=1", "PORTS=64 PORT_BITS=6 JOBS=16 JOB_BITS=4",
+	} {
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_registers.v"}, size))
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_member_table.v", "rtl/core/agg_ram.v"}, size+" ETHERNET=4"))
+	}
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_counters.v"}, "ETHERNET=1 QUEUES=1"))
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_counters.v"}, "ETHERNET=4 QUEUES=9"))
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
 // assembly copies modules into a folder, the top first, with other defaults of the top's parameters:
 // not every tool sets parameters. params has words NAME=VALUE.
 func assembly(t *testing.T, files []string, params string) Card {
@@ -52,7 +68,7 @@ func assembly(t *testing.T, files []string, params string) Card {
 	if err := os.MkdirAll(card.Dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for i, file := range append(files, "rtl/zwire.vh") {
+	for i, file := range append(files, "rtl/zwire.vh", "rtl/znetwork.vh") {
 		text := readText(t, filepath.Join(root, file))
 		if i == 0 {
 			for _, param := range strings.Fields(params) {
