@@ -1,0 +1,284 @@
+// The in-path switch's table: the port behind which each station is.
+//
+// An operation is a frame. It learns the frame's source, if learn is set, and looks its destination
+// up. An operation sees all that those before it have learned, and its own source. m_ports are the
+// ports where the frame leaves: that of its destination, or all if the table has none, without the
+// port where it came.
+//
+// A station's address belongs to one of 2^SET_BITS sets, of two places each. An address that needs a
+// place gets that of the set's older one: that which was learned less lately. Lookups find the older
+// one for three operations more.
+//
+// An address is forgotten when it was learned neither in this nor in the last period of AGE_MS. That
+// is, it stays for one period at least, and for two at most. Nothing clears its place: after 2^16
+// periods of silence, it is found again for up to two.
+//
+// After a reset, the table takes 2^SET_BITS cycles to clear itself. Operations that come meanwhile
+// learn nothing, and find nothing.
+//
+// Each cycle may have an operation. To read two sets, the table exists twice. A place is written four
+// cycles after its operation came. So the operations of the three cycles before take part in each
+// decision.
+//
+// Latency: m_ports come four cycles after the operation. Throughput: one a cycle. Not done here: the
+// choice between ports, and group addresses, which must not be learned.
+
+`default_nettype none
+
+module agg_switch_table #(
+    parameter integer PORTS = 2,
+    parameter integer PORT_BITS = 1,
+    parameter integer SET_BITS = 9,
+    parameter integer ADDRESS_BITS = 48,
+    parameter integer CLOCK_KHZ = 125000,
+    parameter integer AGE_MS = 300000
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire                    s_valid,
+    input wire                    s_learn,
+    input wire                    s_pass,   // somebody waits for the answer
+    input wire [ADDRESS_BITS-1:0] s_from,
+    input wire [ADDRESS_BITS-1:0] s_to,
+    input wire [   PORT_BITS-1:0] s_port,
+
+    output wire [PORTS-1:0] m_valid,  // of an operation with pass, for its port: one-hot
+    output wire [PORTS-1:0] m_ports
+);
+
+  localparam integer STAMP_BITS = 16;
+  localparam integer ENTRY_BITS = 1 + STAMP_BITS + PORT_BITS + ADDRESS_BITS;
+  localparam integer PARTS = (ADDRESS_BITS + SET_BITS - 1) / SET_BITS;
+  localparam [SET_BITS-1:0] LAST_SET = {SET_BITS{1'b1}};
+
+  generate
+    if (PORTS > 1 << PORT_BITS) begin : g_ports
+      ERROR_a_ports_number_needs_more_bits error ();
+    end
+  endgenerate
+
+  // The XOR of an address's parts: addresses that differ in one part alone have sets of their own.
+  function [SET_BITS-1:0] set_of(input [ADDRESS_BITS-1:0] address);
+    reg [PARTS*SET_BITS-1:0] parts;
+    integer i;
+    begin
+      parts                   = {PARTS * SET_BITS{1'b0}};
+      parts[ADDRESS_BITS-1:0] = address;
+      set_of                  = {SET_BITS{1'b0}};
+      for (i = 0; i < PARTS; i = i + 1) set_of = set_of ^ parts[SET_BITS*i+:SET_BITS];
+    end
+  endfunction
+
+  // -- Time, and the clearing ---------------------------------------------------------------------
+
+  reg [31:0] cycle_reg, ms_reg;
+  reg ms_ends_reg, period_ends_reg;
+  reg [STAMP_BITS-1:0] period_reg, previous_reg;
+  reg clear_reg;
+  reg [SET_BITS-1:0] clear_set_reg;
+
+  always @(posedge clk) begin
+    ms_ends_reg <= cycle_reg == CLOCK_KHZ - 1;
+    cycle_reg   <= cycle_reg == CLOCK_KHZ - 1 ? 32'd0 : cycle_reg + 1'b1;
+    if (ms_ends_reg) ms_reg <= ms_reg == AGE_MS - 1 ? 32'd0 : ms_reg + 1'b1;
+    period_ends_reg <= ms_ends_reg && ms_reg == AGE_MS - 1;
+    if (period_ends_reg) begin
+      period_reg   <= period_reg + 1'b1;
+      previous_reg <= period_reg;
+    end
+    clear_set_reg <= clear_set_reg + 1'b1;
+    clear_reg     <= clear_reg && clear_set_reg != LAST_SET;
+    if (rst) begin
+      cycle_reg       <= 32'd0;
+      ms_reg          <= 32'd0;
+      ms_ends_reg     <= 1'b0;
+      period_ends_reg <= 1'b0;
+      period_reg      <= {STAMP_BITS{1'b0}};
+      previous_reg    <= {STAMP_BITS{1'b1}};
+      clear_set_reg   <= {SET_BITS{1'b0}};
+      clear_reg       <= 1'b1;
+    end
+  end
+
+  // -- The operations under way, by cycles since they came ----------------------------------------
+
+  // Those of cycles 4 to 6 are in the table already, but were not when the one of cycle 3 read it.
+  reg [6:1] learn_reg;
+  reg [3:1] pass_reg;
+  reg [2:1] clean_reg;  // clean: it reads a cleared table
+  reg [ADDRESS_BITS-1:0] from_reg[1:5];
+  reg [ADDRESS_BITS-1:0] to_reg[1:2];
+  reg [SET_BITS-1:0] set_reg[1:5];
+  reg [PORT_BITS-1:0] port_reg[1:6];
+  reg way_4_reg, way_5_reg, way_6_reg;  // the place that it took
+  wire way;  // of cycle 3
+  integer c;
+
+  always @(posedge clk) begin
+    learn_reg <= {learn_reg[5:1], s_valid && s_learn && !clear_reg};
+    pass_reg <= {pass_reg[2:1], s_valid && s_pass};
+    clean_reg <= {clean_reg[1], !clear_reg};
+    port_reg[1] <= s_port;
+    for (c = 2; c <= 6; c = c + 1) port_reg[c] <= port_reg[c-1];
+    from_reg[1] <= s_from;
+    set_reg[1]  <= set_of(s_from);
+    for (c = 2; c <= 5; c = c + 1) begin
+      from_reg[c] <= from_reg[c-1];
+      set_reg[c]  <= set_reg[c-1];
+    end
+    to_reg[1] <= s_to;
+    to_reg[2] <= to_reg[1];
+    {way_6_reg, way_5_reg, way_4_reg} <= {way_5_reg, way_4_reg, way};
+    if (rst) begin
+      learn_reg <= 6'd0;
+      pass_reg  <= 3'd0;
+    end
+  end
+
+  // -- Cycles 0 to 2: both sets leave the memories ------------------------------------------------
+
+  wire [1:0] write;
+  wire [SET_BITS-1:0] write_set = clear_reg ? clear_set_reg : set_reg[3];
+  wire [ENTRY_BITS-1:0] entry = {!clear_reg, period_reg, port_reg[3], from_reg[3]};
+
+  // Of each place: cycle 3, whether it has the address
+  reg [1:0] from_hit_reg, to_hit_reg;
+  reg [2*PORT_BITS-1:0] to_port_reg;
+
+  genvar w;
+  generate
+    for (w = 0; w < 2; w = w + 1) begin : g_way
+      wire [ENTRY_BITS-1:0] from_entry, to_entry;
+      reg [ADDRESS_BITS:0] from_2_reg;  // a block RAM is slow: the next register takes it as it is
+      reg [ENTRY_BITS-1:0] to_2_reg;
+      wire [STAMP_BITS-1:0] stamp = to_2_reg[ADDRESS_BITS+PORT_BITS+:STAMP_BITS];
+      wire unused = &{1'b0, from_entry[ENTRY_BITS-2:ADDRESS_BITS]};
+
+      agg_ram #(
+          .WIDTH    (ENTRY_BITS),
+          .ADDR_BITS(SET_BITS),
+          .APART    (1)
+      ) u_from (
+          .clk    (clk),
+          .wr_en  (write[w]),
+          .wr_addr(write_set),
+          .wr_data(entry),
+          .rd_en  (1'b1),
+          .rd_addr(set_of(s_from)),
+          .rd_data(from_entry)
+      );
+      agg_ram #(
+          .WIDTH    (ENTRY_BITS),
+          .ADDR_BITS(SET_BITS),
+          .APART    (1)
+      ) u_to (
+          .clk    (clk),
+          .wr_en  (write[w]),
+          .wr_addr(write_set),
+          .wr_data(entry),
+          .rd_en  (1'b1),
+          .rd_addr(set_of(s_to)),
+          .rd_data(to_entry)
+      );
+
+      always @(posedge clk) begin
+        from_2_reg <= {from_entry[ENTRY_BITS-1], from_entry[ADDRESS_BITS-1:0]};
+        to_2_reg <= to_entry;
+        from_hit_reg[w] <= from_2_reg == {1'b1, from_reg[2]};
+        to_hit_reg[w]   <= to_2_reg[ENTRY_BITS-1] && to_2_reg[ADDRESS_BITS-1:0] == to_reg[2] &&
+            (stamp == period_reg || stamp == previous_reg) && clean_reg[2];
+        to_port_reg[PORT_BITS*w+:PORT_BITS] <= to_2_reg[ADDRESS_BITS+:PORT_BITS];
+      end
+    end
+  endgenerate
+
+  // The place of each set that was taken last
+  wire newest_1;
+  reg newest_2_reg, newest_3_reg;
+
+  agg_ram #(
+      .WIDTH    (1),
+      .ADDR_BITS(SET_BITS),
+      .APART    (1)
+  ) u_newest (
+      .clk    (clk),
+      .wr_en  (|write),
+      .wr_addr(write_set),
+      .wr_data(write[1]),
+      .rd_en  (1'b1),
+      .rd_addr(set_of(s_from)),
+      .rd_data(newest_1)
+  );
+
+  always @(posedge clk) begin
+    newest_2_reg <= newest_1;
+    newest_3_reg <= newest_2_reg;
+  end
+
+  // -- Cycle 3: the source's place, and the destination's port ------------------------------------
+
+  // In cycle 3, of the operations that came 1, 2 and 3 cycles earlier: they learned an address of the
+  // same set, this source, or the destination. The latter includes the operation itself.
+  reg [3:1] near_set_reg, near_from_reg;
+  reg [3:0] near_to_reg;
+  integer n;
+
+  always @(posedge clk) begin
+    near_to_reg[0] <= learn_reg[2] && from_reg[2] == to_reg[2];
+    for (n = 1; n <= 3; n = n + 1) begin
+      near_set_reg[n]  <= learn_reg[n+2] && set_reg[n+2] == set_reg[2];
+      near_from_reg[n] <= learn_reg[n+2] && from_reg[n+2] == from_reg[2];
+      near_to_reg[n]   <= learn_reg[n+2] && from_reg[n+2] == to_reg[2];
+    end
+  end
+
+  wire [3:1] near_way = {way_6_reg, way_5_reg, way_4_reg};
+  wire [4*PORT_BITS-1:0] near_port = {port_reg[6], port_reg[5], port_reg[4], port_reg[3]};
+  reg [1:0] has;  // the places of the set that have the source
+  reg newest;
+  reg found;
+  reg [PORT_BITS-1:0] port;
+  integer d;
+
+  always @* begin
+    has    = from_hit_reg;
+    newest = newest_3_reg;
+    found  = to_hit_reg != 2'b00;
+    port   = to_port_reg[to_hit_reg[1]?PORT_BITS : 0+:PORT_BITS];
+    for (d = 3; d >= 1; d = d - 1) begin
+      if (near_set_reg[d]) begin
+        has[near_way[d]] = near_from_reg[d];
+        newest           = near_way[d];
+      end
+      if (near_to_reg[d]) begin
+        found = 1'b1;
+        port  = near_port[PORT_BITS*d+:PORT_BITS];
+      end
+    end
+    if (near_to_reg[0]) begin
+      found = 1'b1;
+      port  = near_port[PORT_BITS-1:0];
+    end
+  end
+
+  assign way   = has[0] ? 1'b0 : has[1] ? 1'b1 : !newest;
+  assign write = clear_reg ? 2'b11 : {way, !way} & {2{learn_reg[3]}};
+
+  reg [PORTS-1:0] valid_reg, ports_reg;
+  integer p;
+
+  always @(posedge clk) begin
+    for (p = 0; p < PORTS; p = p + 1) begin
+      valid_reg[p] <= pass_reg[3] && port_reg[3] == p[PORT_BITS-1:0];
+      ports_reg[p] <= (!found || port == p[PORT_BITS-1:0]) && port_reg[3] != p[PORT_BITS-1:0];
+    end
+    if (rst) valid_reg <= {PORTS{1'b0}};
+  end
+
+  assign m_valid = valid_reg;
+  assign m_ports = ports_reg;
+
+endmodule
+
+`default_nettype wire
