@@ -67,14 +67,20 @@ module agg_switch_store #(
   reg [FRAME_BITS:0] frame_rd_reg;
   reg lost_reg;  // a word of this frame had no place
 
-  wire full = wr_reg == {~free_reg[DEPTH_BITS], free_reg[DEPTH_BITS-1:0]};
-  wire frames_full = frame_wr_reg == {~frame_rd_reg[FRAME_BITS], frame_rd_reg[FRAME_BITS-1:0]};
-  wire store = s_axis_tvalid && !full && !lost_reg;
+  // Both are a cycle late, so that a clock's cycle has time for what depends on them. So they are set one
+  // place early.
+  reg full_reg, frames_full_reg;
+
+  wire [DEPTH_BITS:0] used = wr_reg - free_reg;
+  wire [FRAME_BITS:0] frames_used = frame_wr_reg - frame_rd_reg;
+  wire store = s_axis_tvalid && !full_reg && !lost_reg;
   wire ends = s_axis_tvalid && s_axis_tlast;
 
-  assign kept = ends && keep && !full && !lost_reg && !frames_full;
+  assign kept = ends && keep && !full_reg && !lost_reg && !frames_full_reg;
 
   always @(posedge clk) begin
+    full_reg        <= used[DEPTH_BITS] || &used[DEPTH_BITS-1:0];
+    frames_full_reg <= frames_used[FRAME_BITS] || &frames_used[FRAME_BITS-1:0];
     if (ends && !kept) wr_reg <= kept_reg;
     else if (store) wr_reg <= wr_reg + 1'b1;
     if (kept) begin
@@ -82,13 +88,15 @@ module agg_switch_store #(
       frame_wr_reg <= frame_wr_reg + 1'b1;
     end
     if (s_ports_valid) known_reg <= known_reg + 1'b1;
-    if (s_axis_tvalid) lost_reg <= !s_axis_tlast && (lost_reg || full);
+    if (s_axis_tvalid) lost_reg <= !s_axis_tlast && (lost_reg || full_reg);
     if (rst) begin
-      wr_reg       <= {DEPTH_BITS + 1{1'b0}};
-      kept_reg     <= {DEPTH_BITS + 1{1'b0}};
-      frame_wr_reg <= {FRAME_BITS + 1{1'b0}};
-      known_reg    <= {FRAME_BITS + 1{1'b0}};
-      lost_reg     <= 1'b0;
+      wr_reg          <= {DEPTH_BITS + 1{1'b0}};
+      kept_reg        <= {DEPTH_BITS + 1{1'b0}};
+      frame_wr_reg    <= {FRAME_BITS + 1{1'b0}};
+      known_reg       <= {FRAME_BITS + 1{1'b0}};
+      full_reg        <= 1'b0;
+      frames_full_reg <= 1'b0;
+      lost_reg        <= 1'b0;
     end
   end
 
@@ -120,8 +128,8 @@ module agg_switch_store #(
   wire [PORTS-1:0] others = left_reg & (left_reg - 1'b1);
   wire final_copy = others == {PORTS{1'b0}};
   wire nowhere = left_reg == {PORTS{1'b0}};
-  wire load = frame_valid_reg && (!copy_valid_reg || (begins && final_copy));
-  wire fetch_frame = frame_rd_reg != known_reg && (!frame_valid_reg || load);
+  wire load = frame_valid_reg && !copy_valid_reg;
+  wire fetch_frame = frame_rd_reg != known_reg && !frame_valid_reg;
 
   always @(posedge clk) begin
     if (kept) lasts[frame_wr_reg[FRAME_BITS-1:0]] <= wr_reg;

@@ -103,35 +103,35 @@ module agg_switch_table #(
 
   // -- The operations under way, by cycles since they came ----------------------------------------
 
-  // Those of cycles 4 to 6 are in the table already, but were not when the one of cycle 3 read it.
-  reg [6:1] learn_reg;
+  // An operation is written at the end of its cycle 3. The three before it are not in the sets that it
+  // reads.
+  reg [5:1] learn_reg;
   reg [3:1] pass_reg;
-  reg [2:1] clean_reg;  // clean: it reads a cleared table
+  reg [2:1] clean_reg;  // it reads a cleared table
   reg [ADDRESS_BITS-1:0] from_reg[1:5];
   reg [ADDRESS_BITS-1:0] to_reg[1:2];
-  reg [SET_BITS-1:0] set_reg[1:5];
+  reg [SET_BITS-1:0] set_reg[1:4];
   reg [PORT_BITS-1:0] port_reg[1:6];
-  reg way_4_reg, way_5_reg, way_6_reg;  // the place that it took
+  reg way_4_reg, way_5_reg;  // the place that it took
   wire way;  // of cycle 3
   integer c;
 
   always @(posedge clk) begin
-    learn_reg <= {learn_reg[5:1], s_valid && s_learn && !clear_reg};
-    pass_reg <= {pass_reg[2:1], s_valid && s_pass};
-    clean_reg <= {clean_reg[1], !clear_reg};
+    learn_reg   <= {learn_reg[4:1], s_valid && s_learn && !clear_reg};
+    pass_reg    <= {pass_reg[2:1], s_valid && s_pass};
+    clean_reg   <= {clean_reg[1], !clear_reg};
+    from_reg[1] <= s_from;
+    for (c = 2; c <= 5; c = c + 1) from_reg[c] <= from_reg[c-1];
+    to_reg[1]  <= s_to;
+    to_reg[2]  <= to_reg[1];
+    set_reg[1] <= set_of(s_from);
+    for (c = 2; c <= 4; c = c + 1) set_reg[c] <= set_reg[c-1];
     port_reg[1] <= s_port;
     for (c = 2; c <= 6; c = c + 1) port_reg[c] <= port_reg[c-1];
-    from_reg[1] <= s_from;
-    set_reg[1]  <= set_of(s_from);
-    for (c = 2; c <= 5; c = c + 1) begin
-      from_reg[c] <= from_reg[c-1];
-      set_reg[c]  <= set_reg[c-1];
-    end
-    to_reg[1] <= s_to;
-    to_reg[2] <= to_reg[1];
-    {way_6_reg, way_5_reg, way_4_reg} <= {way_5_reg, way_4_reg, way};
+    way_4_reg <= way;
+    way_5_reg <= way_4_reg;
     if (rst) begin
-      learn_reg <= 6'd0;
+      learn_reg <= 5'd0;
       pass_reg  <= 3'd0;
     end
   end
@@ -142,17 +142,19 @@ module agg_switch_table #(
   wire [SET_BITS-1:0] write_set = clear_reg ? clear_set_reg : set_reg[3];
   wire [ENTRY_BITS-1:0] entry = {!clear_reg, period_reg, port_reg[3], from_reg[3]};
 
-  // Of each place: cycle 3, whether it has the address
-  reg [1:0] from_hit_reg, to_hit_reg;
+  // Of each place, whether it has the address: the source in cycle 2, the destination in cycle 3
+  wire [1:0] from_hit;
+  reg [1:0] to_hit_reg;
   reg [2*PORT_BITS-1:0] to_port_reg;
 
   genvar w;
   generate
     for (w = 0; w < 2; w = w + 1) begin : g_way
       wire [ENTRY_BITS-1:0] from_entry, to_entry;
-      reg [ADDRESS_BITS:0] from_2_reg;  // a block RAM is slow: the next register takes it as it is
-      reg [ENTRY_BITS-1:0] to_2_reg;
+      reg  [ADDRESS_BITS:0] from_2_reg;  // a block RAM is slow: the next register takes it as it is
+      reg  [ENTRY_BITS-1:0] to_2_reg;
       wire [STAMP_BITS-1:0] stamp = to_2_reg[ADDRESS_BITS+PORT_BITS+:STAMP_BITS];
+      assign from_hit[w] = from_2_reg == {1'b1, from_reg[2]};
       wire unused = &{1'b0, from_entry[ENTRY_BITS-2:ADDRESS_BITS]};
 
       agg_ram #(
@@ -185,7 +187,6 @@ module agg_switch_table #(
       always @(posedge clk) begin
         from_2_reg <= {from_entry[ENTRY_BITS-1], from_entry[ADDRESS_BITS-1:0]};
         to_2_reg <= to_entry;
-        from_hit_reg[w] <= from_2_reg == {1'b1, from_reg[2]};
         to_hit_reg[w]   <= to_2_reg[ENTRY_BITS-1] && to_2_reg[ADDRESS_BITS-1:0] == to_reg[2] &&
             (stamp == period_reg || stamp == previous_reg) && clean_reg[2];
         to_port_reg[PORT_BITS*w+:PORT_BITS] <= to_2_reg[ADDRESS_BITS+:PORT_BITS];
@@ -195,7 +196,7 @@ module agg_switch_table #(
 
   // The place of each set that was taken last
   wire newest_1;
-  reg newest_2_reg, newest_3_reg;
+  reg  newest_2_reg;
 
   agg_ram #(
       .WIDTH    (1),
@@ -211,59 +212,73 @@ module agg_switch_table #(
       .rd_data(newest_1)
   );
 
-  always @(posedge clk) begin
-    newest_2_reg <= newest_1;
-    newest_3_reg <= newest_2_reg;
-  end
+  always @(posedge clk) newest_2_reg <= newest_1;
 
-  // -- Cycle 3: the source's place, and the destination's port ------------------------------------
+  // -- Cycles 2 and 3: the source's place ---------------------------------------------------------
 
-  // In cycle 3, of the operations that came 1, 2 and 3 cycles earlier: they learned an address of the
-  // same set, this source, or the destination. The latter includes the operation itself.
+  // In cycle 2, the operations that came 1, 2 and 3 cycles earlier: they learned an address of the
+  // same set, and this very one. The place of the first is known in cycle 3 only.
   reg [3:1] near_set_reg, near_from_reg;
-  reg [3:0] near_to_reg;
+  wire [3:2] near_way = {way_5_reg, way_4_reg};
+  reg [1:0] has;
+  reg newest;
   integer n;
 
-  always @(posedge clk) begin
-    near_to_reg[0] <= learn_reg[2] && from_reg[2] == to_reg[2];
-    for (n = 1; n <= 3; n = n + 1) begin
-      near_set_reg[n]  <= learn_reg[n+2] && set_reg[n+2] == set_reg[2];
-      near_from_reg[n] <= learn_reg[n+2] && from_reg[n+2] == from_reg[2];
-      near_to_reg[n]   <= learn_reg[n+2] && from_reg[n+2] == to_reg[2];
+  always @* begin
+    has    = from_hit;
+    newest = newest_2_reg;
+    for (n = 3; n >= 2; n = n - 1) begin
+      if (near_set_reg[n]) begin
+        has[near_way[n]] = near_from_reg[n];
+        newest           = near_way[n];
+      end
     end
   end
 
-  wire [3:1] near_way = {way_6_reg, way_5_reg, way_4_reg};
-  wire [4*PORT_BITS-1:0] near_port = {port_reg[6], port_reg[5], port_reg[4], port_reg[3]};
-  reg [1:0] has;  // the places of the set that have the source
-  reg newest;
-  reg found;
-  reg [PORT_BITS-1:0] port;
+  reg [1:0] has_reg;
+  reg newest_3_reg, last_set_reg, last_from_reg;
   integer d;
 
-  always @* begin
-    has    = from_hit_reg;
-    newest = newest_3_reg;
-    found  = to_hit_reg != 2'b00;
-    port   = to_port_reg[to_hit_reg[1]?PORT_BITS : 0+:PORT_BITS];
-    for (d = 3; d >= 1; d = d - 1) begin
-      if (near_set_reg[d]) begin
-        has[near_way[d]] = near_from_reg[d];
-        newest           = near_way[d];
-      end
-      if (near_to_reg[d]) begin
-        found = 1'b1;
-        port  = near_port[PORT_BITS*d+:PORT_BITS];
-      end
+  always @(posedge clk) begin
+    for (d = 1; d <= 3; d = d + 1) begin
+      near_set_reg[d]  <= learn_reg[d+1] && set_reg[d+1] == set_reg[1];
+      near_from_reg[d] <= learn_reg[d+1] && from_reg[d+1] == from_reg[1];
     end
-    if (near_to_reg[0]) begin
-      found = 1'b1;
-      port  = near_port[PORT_BITS-1:0];
-    end
+    has_reg       <= has;
+    newest_3_reg  <= newest;
+    last_set_reg  <= near_set_reg[1];
+    last_from_reg <= near_from_reg[1];
   end
 
-  assign way   = has[0] ? 1'b0 : has[1] ? 1'b1 : !newest;
+  // If the last operation was of this set, its place is this address's, or the other one is: that
+  // one has the address, or is the older one.
+  assign way = last_set_reg ? way_4_reg ^ !last_from_reg :
+      !has_reg[0] && (has_reg[1] || !newest_3_reg);
   assign write = clear_reg ? 2'b11 : {way, !way} & {2{learn_reg[3]}};
+
+  // -- Cycle 3: the destination's port ------------------------------------------------------------
+
+  // The operation itself learned the destination, or those that came 1, 2 and 3 cycles earlier.
+  reg [3:0] near_to_reg;
+  wire [4*PORT_BITS-1:0] near_port = {port_reg[6], port_reg[5], port_reg[4], port_reg[3]};
+  reg found;
+  reg [PORT_BITS-1:0] port;
+  integer t, f;
+
+  always @(posedge clk) begin
+    for (t = 0; t <= 3; t = t + 1) near_to_reg[t] <= learn_reg[t+2] && from_reg[t+2] == to_reg[2];
+  end
+
+  always @* begin
+    found = to_hit_reg != 2'b00;
+    port  = to_port_reg[to_hit_reg[1]?PORT_BITS : 0+:PORT_BITS];
+    for (f = 3; f >= 0; f = f - 1) begin
+      if (near_to_reg[f]) begin
+        found = 1'b1;
+        port  = near_port[PORT_BITS*f+:PORT_BITS];
+      end
+    end
+  end
 
   reg [PORTS-1:0] valid_reg, ports_reg;
   integer p;
