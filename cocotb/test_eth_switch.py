@@ -11,7 +11,7 @@ from eth_frames import BROADCAST, HOST, MAC, arp_frame, datagram_frame, mac_byte
 from streams import PATTERNS, Gate, never
 from switching import LARGEST, Lines, frame, station
 
-LATENCY = 23  # cycles from a frame's last word to its first word at the other port
+LATENCY = 24  # cycles from a frame's last word to its first word at the other port
 
 GROUP = bytes([1, 0, 0x5E, 0, 0, 9])
 ALL = mac_bytes(BROADCAST)
@@ -451,7 +451,7 @@ def test_agg_switch_table_forgets():
 
 SWITCH = [
     ROOT / "cocotb" / "ethernet_switch.v",
-    *(leaf(f"agg_switch_{name}") for name in ("delay", "input", "requests", "store", "table")),
+    *(leaf(f"agg_switch_{name}") for name in ("delay", "events", "input", "requests", "store", "table")),
     *(leaf(f"agg_eth_{name}") for name in ("switch", "merge", "receive", "judge", "sum", "align")),
     *(leaf(name) for name in ("agg_crc32c", "agg_crc32c_check", "agg_ram", "agg_delay", "agg_tag_delay")),
 ]

@@ -21,6 +21,7 @@ type Config struct {
 	Window   int    // maximum number of chunks in a job's window, a power of two
 	Jobs     int    // maximum number of jobs at a time
 	Link     int    // width of the link in bits a cycle; 0 for a shell without a link
+	Ethernet int    // Ethernet ports of the card, 2..16 in path; 0 for a shell without them
 	Board    string // target board, by name; "" for none
 	Clock    int    // MHz of the card's clock on the board; 0 without a board
 	Prefix   string // of every module's name

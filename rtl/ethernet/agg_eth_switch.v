@@ -9,7 +9,7 @@
 //                    │                    ▲            of each port, for each port
 //                    └> agg_switch_requests ─> agg_eth_merge ─> agg_switch_table
 //
-// Latency: a frame's first word is at m_axis 23 cycles after its last one was at s_axis, if nothing
+// Latency: a frame's first word is at m_axis 24 cycles after its last one was at s_axis, if nothing
 // else waits. Outputs are registers. Throughput: a word a cycle from each port, and to each port. A
 // frame that leaves at several ports is read once for each of them, so it takes as many times as
 // long.

@@ -69,7 +69,6 @@ module agg_switch_input #(
   reg [8*BYTES-1:0] data_reg;
   reg [BYTES-1:0] keep_reg;
   reg [8*HEAD_BYTES-1:0] head_reg;
-  integer b;
 
   always @(posedge clk) begin
     valid_reg <= word_valid;
@@ -78,10 +77,6 @@ module agg_switch_input #(
     last_reg  <= word_last;
     pass_reg  <= s_verdict_valid && s_verdict_kind == OTHER;
     good_reg  <= s_verdict_valid && (s_verdict_kind != DROP || s_verdict_reason > OVERSIZE);
-    for (b = 0; b < HEAD_BYTES; b = b + 1) begin
-      if (word_valid && {28'd0, step_reg} == b / BYTES)
-        head_reg[8*b+:8] <= word_data[8*(b%BYTES)+:8];
-    end
     if (word_valid) begin
       if (word_last) step_reg <= 4'd0;
       else if (step_reg != STEPS[3:0]) step_reg <= step_reg + 1'b1;
@@ -91,6 +86,16 @@ module agg_switch_input #(
       step_reg  <= 4'd0;
     end
   end
+
+  genvar b;
+  generate
+    for (b = 0; b < HEAD_BYTES; b = b + 1) begin : g_byte
+      localparam integer STEP = b / BYTES;
+      always @(posedge clk) begin
+        if (word_valid && step_reg == STEP[3:0]) head_reg[8*b+:8] <= word_data[8*(b%BYTES)+:8];
+      end
+    end
+  endgenerate
 
   assign m_axis_tvalid = valid_reg;
   assign m_axis_tdata  = data_reg;

@@ -13,7 +13,7 @@
 // tkeep of a word's first byte is always 1. The memory has tlast there instead, so that words of 8
 // bytes are 72 bits wide, which is what block RAMs have.
 //
-// Latency: the first word of a frame is at m_axis six cycles after its destinations came.
+// Latency: the first word of a frame is at m_axis seven cycles after its destinations came.
 // Throughput: a word a cycle, also if each is a copy of its own; a frame that leaves nowhere takes a
 // cycle. A frame has no idle cycle inside. m_axis is a register.
 
@@ -173,37 +173,44 @@ module agg_switch_store #(
     end
   end
 
-  // -- Words: the memory with its register, and the output ----------------------------------------
+  // -- Words: the memory with two registers, and the output with a place beside it ----------------
 
-  reg fetched_valid_reg;
-  reg [9*BYTES-1:0] fetched_reg;  // a block RAM is slow: the next register takes it as it is
-  reg [PORTS-1:0] fetched_dest_reg;
-  reg valid_reg;
-  reg [9*BYTES-1:0] word_reg;
-  reg [PORTS-1:0] word_dest_reg;
-  reg passed_reg;
+  // m_axis_tready comes late in its cycle. So it moves only the last of these; all before wait for
+  // what it did a cycle ago.
+  reg fetched_valid_reg, second_valid_reg, beside_valid_reg, valid_reg;
+  reg [9*BYTES-1:0] fetched_reg, second_reg, beside_reg, word_reg;  // a block RAM is slow
+  reg [PORTS-1:0] fetched_dest_reg, second_dest_reg, beside_dest_reg, word_dest_reg;
+  reg  passed_reg;
 
   wire free = !valid_reg || m_axis_tready;
 
-  assign room = !fetched_valid_reg || free;
+  assign room = !beside_valid_reg;
 
   always @(posedge clk) begin
     if (store)
       words[wr_reg[DEPTH_BITS-1:0]] <=
           ({s_axis_tkeep, s_axis_tdata} & ~LAST) | (s_axis_tlast ? LAST : {9 * BYTES{1'b0}});
-    if (fetch) begin
-      fetched_reg      <= words[rd_reg[DEPTH_BITS-1:0]];
-      fetched_dest_reg <= dest_reg;
+    if (fetch) fetched_reg <= words[rd_reg[DEPTH_BITS-1:0]];
+    if (room) begin
+      fetched_valid_reg <= reads_reg && !void_reg;
+      fetched_dest_reg  <= dest_reg;
+      second_valid_reg  <= fetched_valid_reg;
+      second_dest_reg   <= fetched_dest_reg;
+      second_reg        <= fetched_reg;
+      beside_dest_reg   <= second_dest_reg;
+      beside_reg        <= second_reg;
     end
-    if (room) fetched_valid_reg <= reads_reg && !void_reg;
+    beside_valid_reg <= !free && (beside_valid_reg || second_valid_reg);
     if (free) begin
-      word_reg      <= fetched_reg;
-      word_dest_reg <= fetched_dest_reg;
-      valid_reg     <= fetched_valid_reg;
+      valid_reg     <= beside_valid_reg || second_valid_reg;
+      word_dest_reg <= beside_valid_reg ? beside_dest_reg : second_dest_reg;
+      word_reg      <= beside_valid_reg ? beside_reg : second_reg;
     end
     passed_reg <= fetch && fetch_last && final_reg && !void_reg;
     if (rst) begin
       fetched_valid_reg <= 1'b0;
+      second_valid_reg  <= 1'b0;
+      beside_valid_reg  <= 1'b0;
       valid_reg         <= 1'b0;
       passed_reg        <= 1'b0;
     end

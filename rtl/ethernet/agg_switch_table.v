@@ -59,16 +59,27 @@ module agg_switch_table #(
   endgenerate
 
   // The XOR of an address's parts: addresses that differ in one part alone have sets of their own.
-  function [SET_BITS-1:0] set_of(input [ADDRESS_BITS-1:0] address);
-    reg [PARTS*SET_BITS-1:0] parts;
-    integer i;
-    begin
-      parts                   = {PARTS * SET_BITS{1'b0}};
-      parts[ADDRESS_BITS-1:0] = address;
-      set_of                  = {SET_BITS{1'b0}};
-      for (i = 0; i < PARTS; i = i + 1) set_of = set_of ^ parts[SET_BITS*i+:SET_BITS];
+  wire [PARTS*SET_BITS-1:0] from_parts, to_parts;
+  reg [SET_BITS-1:0] from_set, to_set;
+  integer i;
+
+  assign from_parts[ADDRESS_BITS-1:0] = s_from;
+  assign to_parts[ADDRESS_BITS-1:0]   = s_to;
+  generate
+    if (PARTS * SET_BITS > ADDRESS_BITS) begin : g_fill
+      assign from_parts[PARTS*SET_BITS-1:ADDRESS_BITS] = 0;
+      assign to_parts[PARTS*SET_BITS-1:ADDRESS_BITS]   = 0;
     end
-  endfunction
+  endgenerate
+
+  always @* begin
+    from_set = {SET_BITS{1'b0}};
+    to_set   = {SET_BITS{1'b0}};
+    for (i = 0; i < PARTS; i = i + 1) begin
+      from_set = from_set ^ from_parts[SET_BITS*i+:SET_BITS];
+      to_set   = to_set ^ to_parts[SET_BITS*i+:SET_BITS];
+    end
+  end
 
   // -- Time, and the clearing ---------------------------------------------------------------------
 
@@ -108,26 +119,26 @@ module agg_switch_table #(
   reg [5:1] learn_reg;
   reg [3:1] pass_reg;
   reg [2:1] clean_reg;  // it reads a cleared table
-  reg [ADDRESS_BITS-1:0] from_reg[1:5];
-  reg [ADDRESS_BITS-1:0] to_reg[1:2];
-  reg [SET_BITS-1:0] set_reg[1:4];
-  reg [PORT_BITS-1:0] port_reg[1:6];
+  // The newest of each is in the lowest bits: that of cycle 1.
+  reg [5*ADDRESS_BITS-1:0] from_reg;
+  reg [2*ADDRESS_BITS-1:0] to_reg;
+  reg [4*SET_BITS-1:0] set_reg;
+  reg [6*PORT_BITS-1:0] port_reg;
+  wire [ADDRESS_BITS-1:0] from_1 = from_reg[ADDRESS_BITS-1:0];
+  wire [ADDRESS_BITS-1:0] from_2 = from_reg[2*ADDRESS_BITS-1:ADDRESS_BITS];
+  wire [ADDRESS_BITS-1:0] to_2 = to_reg[2*ADDRESS_BITS-1:ADDRESS_BITS];
+  wire [PORT_BITS-1:0] port_3 = port_reg[3*PORT_BITS-1:2*PORT_BITS];
   reg way_4_reg, way_5_reg;  // the place that it took
   wire way;  // of cycle 3
-  integer c;
 
   always @(posedge clk) begin
-    learn_reg   <= {learn_reg[4:1], s_valid && s_learn && !clear_reg};
-    pass_reg    <= {pass_reg[2:1], s_valid && s_pass};
-    clean_reg   <= {clean_reg[1], !clear_reg};
-    from_reg[1] <= s_from;
-    for (c = 2; c <= 5; c = c + 1) from_reg[c] <= from_reg[c-1];
-    to_reg[1]  <= s_to;
-    to_reg[2]  <= to_reg[1];
-    set_reg[1] <= set_of(s_from);
-    for (c = 2; c <= 4; c = c + 1) set_reg[c] <= set_reg[c-1];
-    port_reg[1] <= s_port;
-    for (c = 2; c <= 6; c = c + 1) port_reg[c] <= port_reg[c-1];
+    learn_reg <= {learn_reg[4:1], s_valid && s_learn && !clear_reg};
+    pass_reg  <= {pass_reg[2:1], s_valid && s_pass};
+    clean_reg <= {clean_reg[1], !clear_reg};
+    from_reg  <= {from_reg[4*ADDRESS_BITS-1:0], s_from};
+    to_reg    <= {to_reg[ADDRESS_BITS-1:0], s_to};
+    set_reg   <= {set_reg[3*SET_BITS-1:0], from_set};
+    port_reg  <= {port_reg[5*PORT_BITS-1:0], s_port};
     way_4_reg <= way;
     way_5_reg <= way_4_reg;
     if (rst) begin
@@ -139,8 +150,10 @@ module agg_switch_table #(
   // -- Cycles 0 to 2: both sets leave the memories ------------------------------------------------
 
   wire [1:0] write;
-  wire [SET_BITS-1:0] write_set = clear_reg ? clear_set_reg : set_reg[3];
-  wire [ENTRY_BITS-1:0] entry = {!clear_reg, period_reg, port_reg[3], from_reg[3]};
+  wire [SET_BITS-1:0] write_set = clear_reg ? clear_set_reg : set_reg[2*SET_BITS+:SET_BITS];
+  wire [ENTRY_BITS-1:0] entry = {
+    !clear_reg, period_reg, port_3, from_reg[2*ADDRESS_BITS+:ADDRESS_BITS]
+  };
 
   // Of each place, whether it has the address: the source in cycle 2, the destination in cycle 3
   wire [1:0] from_hit;
@@ -154,7 +167,7 @@ module agg_switch_table #(
       reg  [ADDRESS_BITS:0] from_2_reg;  // a block RAM is slow: the next register takes it as it is
       reg  [ENTRY_BITS-1:0] to_2_reg;
       wire [STAMP_BITS-1:0] stamp = to_2_reg[ADDRESS_BITS+PORT_BITS+:STAMP_BITS];
-      assign from_hit[w] = from_2_reg == {1'b1, from_reg[2]};
+      assign from_hit[w] = from_2_reg == {1'b1, from_2};
       wire unused = &{1'b0, from_entry[ENTRY_BITS-2:ADDRESS_BITS]};
 
       agg_ram #(
@@ -167,7 +180,7 @@ module agg_switch_table #(
           .wr_addr(write_set),
           .wr_data(entry),
           .rd_en  (1'b1),
-          .rd_addr(set_of(s_from)),
+          .rd_addr(from_set),
           .rd_data(from_entry)
       );
       agg_ram #(
@@ -180,14 +193,14 @@ module agg_switch_table #(
           .wr_addr(write_set),
           .wr_data(entry),
           .rd_en  (1'b1),
-          .rd_addr(set_of(s_to)),
+          .rd_addr(to_set),
           .rd_data(to_entry)
       );
 
       always @(posedge clk) begin
         from_2_reg <= {from_entry[ENTRY_BITS-1], from_entry[ADDRESS_BITS-1:0]};
         to_2_reg <= to_entry;
-        to_hit_reg[w]   <= to_2_reg[ENTRY_BITS-1] && to_2_reg[ADDRESS_BITS-1:0] == to_reg[2] &&
+        to_hit_reg[w]   <= to_2_reg[ENTRY_BITS-1] && to_2_reg[ADDRESS_BITS-1:0] == to_2 &&
             (stamp == period_reg || stamp == previous_reg) && clean_reg[2];
         to_port_reg[PORT_BITS*w+:PORT_BITS] <= to_2_reg[ADDRESS_BITS+:PORT_BITS];
       end
@@ -208,7 +221,7 @@ module agg_switch_table #(
       .wr_addr(write_set),
       .wr_data(write[1]),
       .rd_en  (1'b1),
-      .rd_addr(set_of(s_from)),
+      .rd_addr(from_set),
       .rd_data(newest_1)
   );
 
@@ -241,8 +254,8 @@ module agg_switch_table #(
 
   always @(posedge clk) begin
     for (d = 1; d <= 3; d = d + 1) begin
-      near_set_reg[d]  <= learn_reg[d+1] && set_reg[d+1] == set_reg[1];
-      near_from_reg[d] <= learn_reg[d+1] && from_reg[d+1] == from_reg[1];
+      near_set_reg[d]  <= learn_reg[d+1] && set_reg[SET_BITS*d+:SET_BITS] == set_reg[SET_BITS-1:0];
+      near_from_reg[d] <= learn_reg[d+1] && from_reg[ADDRESS_BITS*d+:ADDRESS_BITS] == from_1;
     end
     has_reg       <= has;
     newest_3_reg  <= newest;
@@ -260,13 +273,13 @@ module agg_switch_table #(
 
   // The operation itself learned the destination, or those that came 1, 2 and 3 cycles earlier.
   reg [3:0] near_to_reg;
-  wire [4*PORT_BITS-1:0] near_port = {port_reg[6], port_reg[5], port_reg[4], port_reg[3]};
   reg found;
   reg [PORT_BITS-1:0] port;
   integer t, f;
 
   always @(posedge clk) begin
-    for (t = 0; t <= 3; t = t + 1) near_to_reg[t] <= learn_reg[t+2] && from_reg[t+2] == to_reg[2];
+    for (t = 0; t <= 3; t = t + 1)
+    near_to_reg[t] <= learn_reg[t+2] && from_reg[ADDRESS_BITS*(t+1)+:ADDRESS_BITS] == to_2;
   end
 
   always @* begin
@@ -275,7 +288,7 @@ module agg_switch_table #(
     for (f = 3; f >= 0; f = f - 1) begin
       if (near_to_reg[f]) begin
         found = 1'b1;
-        port  = near_port[PORT_BITS*f+:PORT_BITS];
+        port  = port_reg[PORT_BITS*(f+2)+:PORT_BITS];
       end
     end
   end
@@ -285,8 +298,8 @@ module agg_switch_table #(
 
   always @(posedge clk) begin
     for (p = 0; p < PORTS; p = p + 1) begin
-      valid_reg[p] <= pass_reg[3] && port_reg[3] == p[PORT_BITS-1:0];
-      ports_reg[p] <= (!found || port == p[PORT_BITS-1:0]) && port_reg[3] != p[PORT_BITS-1:0];
+      valid_reg[p] <= pass_reg[3] && port_3 == p[PORT_BITS-1:0];
+      ports_reg[p] <= (!found || port == p[PORT_BITS-1:0]) && port_3 != p[PORT_BITS-1:0];
     end
     if (rst) valid_reg <= {PORTS{1'b0}};
   end
