@@ -48,6 +48,31 @@ module agg_switch_delay #(
   assign out_valid = valid_reg[CYCLES-1];
   assign out_word  = word_reg;
 
+`ifdef FORMAL
+  reg was_reset = 1'b0;
+  reg [CYCLES-1:0] valids;
+  reg [CYCLES*WIDTH-1:0] line;  // newest in the lowest bits
+  wire [WIDTH-1:0] oldest = line[CYCLES*WIDTH-1-:WIDTH];
+
+  always @(posedge clk) begin
+    valids <= {valids, in_valid};
+    line   <= {line, in_word};
+    if (rst) begin
+      was_reset <= 1'b1;
+      valids <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      assert (place_reg <= LAST);
+      assert (out_valid == valids[CYCLES-1]);
+      if (out_valid) assert (out_word == oldest);
+      cover (out_valid && place_reg == 1);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

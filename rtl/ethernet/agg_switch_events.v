@@ -44,6 +44,39 @@ module agg_switch_events #(
 
   assign m_event = event_reg;
 
+`ifdef FORMAL
+  // Each event is a pulse once. Numbers are modulo 2^16.
+  reg was_reset = 1'b0;
+  reg [15:0] came, left;
+  reg [15:0] comes;
+  integer n;
+
+  always @* begin
+    comes = 0;
+    for (n = 0; n < PORTS; n = n + 1) comes = comes + s_events[n];
+  end
+
+  always @(posedge clk) begin
+    came <= came + comes;
+    left <= left + m_event;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      left <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      assume (waiting_reg < (1 << COUNT_BITS) - PORTS);
+      assert (sum_reg <= PORTS);
+      assert (came == left + m_event + waiting_reg + sum_reg);
+      if (!m_event) assert (waiting_reg == 0);
+      cover (waiting_reg == 3 && left == 2);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -48,6 +48,41 @@ module agg_switch_requests #(
   assign m_axis_tvalid = count_reg != {DEPTH_BITS + 1{1'b0}};
   assign m_axis_tdata  = requests[rd_reg];
 
+`ifdef FORMAL
+  // Any request leaves as it came, and in order. Numbers are modulo four times the capacity.
+  localparam integer NUMBER = DEPTH_BITS + 2;
+  (* anyconst *) reg [NUMBER-1:0] watched;
+  reg was_reset = 1'b0;
+  reg [NUMBER-1:0] came, left;
+  reg [WIDTH-1:0] put;
+
+  always @(posedge clk) begin
+    if (s_valid && room) begin
+      came <= came + 1'b1;
+      if (came == watched) put <= s_request;
+    end
+    if (m_axis_tvalid && m_axis_tready) left <= left + 1'b1;
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      left <= 0;
+    end
+  end
+
+  wire [NUMBER-1:0] here = came - left;
+
+  always @* begin
+    if (was_reset) begin
+      assert (here <= 1 << DEPTH_BITS && count_reg == here[DEPTH_BITS:0]);
+      assert (wr_reg == came[DEPTH_BITS-1:0] && rd_reg == left[DEPTH_BITS-1:0]);
+      assert (room == (here < 1 << DEPTH_BITS) && m_axis_tvalid == (here != 0));
+      if (watched - left < here) assert (requests[watched[DEPTH_BITS-1:0]] == put);
+      if (m_axis_tvalid && watched == left) assert (m_axis_tdata == put);
+      cover (s_valid && !room && left == 2);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

@@ -223,6 +223,106 @@ module agg_switch_store #(
   assign m_axis_tdest  = word_dest_reg;
   assign event_passed  = passed_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // What was kept, by the frame's number: its first word, its words and where it leaves
+  localparam integer MOST = 8;  // frames that come in the steps of the proof, modulo which they count
+  reg was_reset = 1'b0;
+  (* anyconst *) reg [5:0] watched;  // any kept word
+  reg [5:0] words_kept, came, frame_words[0:MOST-1], first_words[0:MOST-1];
+  reg [PORTS-1:0] frame_ports[0:MOST-1], sent;
+  reg [2:0] frames_kept, frames_known, leaving;
+  reg [5:0] index;  // of the next word that leaves, in its frame
+  reg [9*BYTES:0] put;
+  reg [3:0] passed_frames, passes;
+  reg waited, amid;
+  reg [DEPTH_BITS:0] used_was;
+  reg [FRAME_BITS:0] frames_used_was;
+
+  wire [9*BYTES+PORTS:0] out = {m_axis_tdest, m_axis_tlast, m_axis_tkeep, m_axis_tdata};
+  reg [9*BYTES+PORTS:0] out_was;
+  wire leaves = m_axis_tvalid && m_axis_tready;
+  wire [PORTS-1:0] ahead = frame_ports[leaving] & ~sent;
+  wire [PORTS-1:0] to = ahead & (~ahead + 1'b1);
+  wire ends_copy = index + 1'b1 == frame_words[leaving];
+  wire empty = frame_ports[leaving] == 0 && leaving != frames_known;
+
+  always @(posedge clk) begin
+    if (s_axis_tvalid) came <= s_axis_tlast ? 0 : came + 1'b1;
+    if (kept) begin
+      frame_words[frames_kept] <= came + 1'b1;
+      first_words[frames_kept] <= words_kept;
+      words_kept <= words_kept + came + 1'b1;
+      frames_kept <= frames_kept + 1'b1;
+    end
+    if (s_axis_tvalid && watched == words_kept + came)
+      put <= {s_axis_tlast, s_axis_tkeep, s_axis_tdata};
+    if (s_ports_valid) begin
+      frame_ports[frames_known] <= s_ports;
+      frames_known <= frames_known + 1'b1;
+      if (s_ports != 0) passes <= passes + 1'b1;
+    end
+    if (leaves) begin
+      index <= ends_copy ? 0 : index + 1'b1;
+      if (ends_copy) sent <= sent | to;
+      amid <= !m_axis_tlast;
+    end
+    // A frame is over when its last copy has left, or at once if it has none.
+    if (empty || (leaves && ends_copy && ahead == to)) begin
+      leaving <= leaving + 1'b1;
+      sent <= 0;
+    end
+    passed_frames <= passed_frames + event_passed;
+    waited <= m_axis_tvalid && !m_axis_tready;
+    out_was <= out;
+    used_was <= used;
+    frames_used_was <= frames_used;
+    if (rst) begin
+      was_reset <= 1'b1;
+      {came, words_kept, index} <= 0;
+      {frames_kept, frames_known, leaving} <= 0;
+      {passed_frames, passes} <= 0;
+      sent <= 0;
+      {waited, amid} <= 2'b00;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_eth_receive, and agg_switch_table: an answer for each frame, in order
+      `PROMISED(!s_axis_tvalid || s_axis_tkeep[0]);
+      `PROMISED(!s_ports_valid || frames_known != frames_kept);
+
+      // A kept frame is one that was to be kept. Others have a reason: no place for a word, or the frame.
+      if (kept) assert (ends && keep);
+      if (ends && keep && !lost_reg && !full_reg && !frames_full_reg) assert (kept);
+      if (full_reg) assert (used_was >= (1 << DEPTH_BITS) - 1);
+      if (frames_full_reg) assert (frames_used_was >= (1 << FRAME_BITS) - 1);
+      assert (used <= 1 << DEPTH_BITS && frames_used <= 1 << FRAME_BITS);
+
+      // Whatever leaves is the next word of the next copy.
+      if (m_axis_tvalid && !empty) begin
+        assert (leaving != frames_known && m_axis_tdest == to && to != 0);
+        assert (m_axis_tlast == ends_copy);
+        if (first_words[leaving] + index == watched)
+          assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == put);
+      end
+      assert (passed_frames <= passes);
+
+      // AXI4-Stream, without a pause inside a frame
+      if (waited) assert (m_axis_tvalid && out == out_was);
+      if (amid) assert (m_axis_tvalid);
+
+      cover (leaves && leaving == 2 && sent != 0);
+      cover (leaves && leaving == 2 && frame_ports[1] == 0);
+      cover (ends && keep && lost_reg);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire

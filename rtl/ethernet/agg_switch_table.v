@@ -307,6 +307,76 @@ module agg_switch_table #(
   assign m_valid = valid_reg;
   assign m_ports = ports_reg;
 
+`ifdef FORMAL
+  // For any address: where it was learned last, and the other address of its set that was learned
+  // since, if there is one. A third one takes its place.
+  (* anyconst *) reg [ADDRESS_BITS-1:0] watched;
+  reg was_reset = 1'b0;
+  reg known, shared;
+  reg [PORT_BITS-1:0] there;
+  reg [ADDRESS_BITS-1:0] other;
+  reg [3:1] gone;  // its place was taken so many operations ago
+  reg [SET_BITS-1:0] watched_set;
+  integer k, q;
+
+  wire learns = s_valid && s_learn && !clear_reg;
+  wire is_it = learns && s_from == watched;
+  wire beside = learns && s_from != watched && from_set == watched_set;
+  wire takes = known && beside && shared && s_from != other;
+  wire knows = is_it || (known && !takes);
+  wire [PORT_BITS-1:0] where = is_it ? s_port : there;
+
+  // What the answer must be, by cycles since the operation; loose: also as if it were still there
+  reg [PORTS-1:0] asks_1, asks_2, asks_3, asks_4;
+  reg [PORTS-1:0] all_1, all_2, all_3, all_4;
+  reg [PORTS-1:0] one_1, one_2, one_3, one_4;
+  reg [4:1] asked, knew, loose;
+
+  always @* begin
+    watched_set = 0;
+    for (k = 0; k < ADDRESS_BITS; k = k + 1)
+    watched_set[k%SET_BITS] = watched_set[k%SET_BITS] ^ watched[k];
+  end
+
+  always @(posedge clk) begin
+    known  <= knows;
+    there  <= where;
+    shared <= !is_it && (shared || (beside && known));
+    if (beside) other <= s_from;
+    gone <= {gone[2:1], takes};
+    {asks_4, asks_3, asks_2} <= {asks_3, asks_2, asks_1};
+    {all_4, all_3, all_2} <= {all_3, all_2, all_1};
+    {one_4, one_3, one_2} <= {one_3, one_2, one_1};
+    for (q = 0; q < PORTS; q = q + 1) begin
+      asks_1[q] <= s_valid && s_pass && s_port == q;
+      all_1[q]  <= s_port != q;
+      one_1[q]  <= s_port != q && where == q;
+    end
+    asked <= {asked[3:1], s_to == watched};
+    knew  <= {knew[3:1], knows};
+    loose <= {loose[3:1], !knows && (takes || gone != 0)};
+    if (rst) begin
+      was_reset <= 1'b1;
+      known <= 1'b0;
+      shared <= 1'b0;
+      gone <= 3'd0;
+      {asks_4, asks_3, asks_2, asks_1} <= 0;
+    end
+  end
+
+  always @* begin
+    if (was_reset) begin
+      assume (s_port < PORTS);
+      assert (m_valid == asks_4);
+      if (m_valid != 0 && asked[4])
+        assert (m_ports == (knew[4] ? one_4 : all_4) || (loose[4] && m_ports == one_4));
+      cover (m_valid != 0 && asked[4] && knew[4] && m_ports != 0);
+      cover (m_valid != 0 && asked[4] && loose[4] && m_ports == one_4);
+      cover (m_valid != 0 && asked[4] && !knew[4] && there != 0 && !loose[4]);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
