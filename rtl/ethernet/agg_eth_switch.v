@@ -2,23 +2,24 @@
 // for byte, and learns behind which port each station is (NETWORK.md, section 7).
 //
 // Port p has bits p, and words p, of all vectors. s_axis and s_verdict are what agg_eth_receive of
-// the port gets, and its verdict. m_axis are the frames that leave at the port: agg_eth_merge of the
-// shell merges them with the card's own.
+// the port gets, and its verdict. m_axis are the frames that leave at the port: agg_eth_merge of
+// the shell merges them with the card's own.
 //
-//   s_axis ─> agg_switch_input ─> agg_switch_store ─> words, with their port ─> agg_eth_merge ─> m_axis
-//                    │                    ▲            of each port, for each port
-//                    └> agg_switch_requests ─> agg_eth_merge ─> agg_switch_table
+//   s_axis ─> agg_switch_input ─> agg_switch_store ─> agg_eth_merge ─> m_axis
+//                    │                    ▲           of all ports, for each
+//                    ▼                    └──────────────────┐
+//             agg_switch_requests ─> agg_eth_merge ─> agg_switch_table
 //
 // Latency: a frame's first word is at m_axis 24 cycles after its last one was at s_axis, if nothing
-// else waits. Outputs are registers. Throughput: a word a cycle from each port, and to each port. A
-// frame that leaves at several ports is read once for each of them, so it takes as many times as
-// long.
+// else waits. Outputs are registers. Throughput: a word a cycle from each port, and to each port; a
+// frame of one word takes two. A frame that leaves at several ports is read once for each of them,
+// so it takes as many times as long.
 //
-// Nothing is lost as long as the store has places, and the table is fast enough: it serves a frame a
-// cycle, whichever port it came from, and those for the card count. Frames have 60 bytes, so 8 ports
-// with words of 8 bytes never exceed that, nor 16 with words of 1. Words of 64 bytes exceed it if all
-// ports together receive more than a frame a cycle for longer than 16 frames. Then a frame that would
-// pass is dropped and counted, and the source of one that is for the card is not learned.
+// A frame is dropped if the store of its port has no place, or if its request has none. The table
+// serves a frame a cycle, of all ports, and frames for the card count. The shortest has 60 bytes:
+// so 8 ports with words of 8 bytes never ask for more, nor do 16 with words of 1, or 2 with words
+// of 64 that get a frame every other cycle. More ports can. After 16 frames of a port that wait,
+// one that would pass is dropped, and the source of any other is not learned.
 //
 // A frame waits for those before it from the same port, also if these leave elsewhere. It waits for
 // no other port's frames but at the port where it leaves, which takes turns by frame.

@@ -1,5 +1,5 @@
-// Delays a stream of words by CYCLES, in a small memory instead of registers in a row: agg_switch_input
-// keeps a frame's words so until its verdict comes.
+// Delays a stream of words by CYCLES, in a small memory instead of registers in a row:
+// agg_switch_input keeps a frame's words so until its verdict comes.
 //
 // The word that is written in a cycle is read CYCLES - 1 cycles later, just before its place is
 // written again. out_* are registers. A reset drops the words that are under way.

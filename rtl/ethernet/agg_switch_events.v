@@ -1,8 +1,8 @@
-// Makes one stream of events of those of all ports: a pulse for each, one a cycle. Counters count the
-// cycles of a pulse, and several ports may have an event in the same cycle.
+// Makes one stream of events of those of all ports: a pulse for each, one a cycle. Counters count
+// the cycles of a pulse, and several ports may have an event in the same cycle.
 //
-// Latency: an event's pulse comes two cycles later, or after those that wait. More than 2^COUNT_BITS
-// - 1 cannot wait: then some are lost.
+// Latency: an event's pulse comes two cycles later, or after those that wait. More than
+// 2^COUNT_BITS - 1 cannot wait: then some are lost.
 
 `default_nettype none
 

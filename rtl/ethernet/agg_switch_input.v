@@ -1,9 +1,9 @@
-// Where the in-path switch takes frames from a MAC: a port's words beside the verdict on their frame,
-// and its two addresses.
+// Where the in-path switch takes frames from a MAC: a port's words beside the verdict on their
+// frame, and its two addresses.
 //
-// s_axis is what agg_eth_receive gets, and s_verdict_* is its verdict, which comes DELAY cycles after
-// a frame's last word. m_axis has the same words so much later that the verdict is there with the
-// last of them. With it come:
+// s_axis is what agg_eth_receive gets, and s_verdict_* is its verdict, which comes DELAY cycles
+// after a frame's last word. m_axis has the same words so much later that the verdict is there with
+// the last of them. With it come:
 //   pass   the frame is for another station: of the kind OTHER
 //   learn  its source address is worth learning: the frame is neither damaged nor a runt nor
 //          oversize, whoever it is for, and the address is not that of a group

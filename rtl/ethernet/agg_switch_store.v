@@ -3,19 +3,19 @@
 //
 // A frame's words are stored as they come. With the last of them, keep stores it, if it has a place
 // for all its words and for itself; kept reports that in the same cycle. Without it, the next frame
-// overwrites the words. When a kept frame's destinations are known they come at s_ports, in the order
-// of frames; none at all means that the frame leaves nowhere, and is forgotten.
+// overwrites the words. When a kept frame's destinations are known they come at s_ports, in the
+// order of frames; none at all means that the frame leaves nowhere, and is forgotten.
 //
 // A word's place is free again when its last copy was read. Copies leave in order, and a copy waits
-// for its port. So a port that takes nothing holds up the frames behind, from this port alone, until
-// frames find no place.
+// for its port. So a port that takes nothing holds up the frames behind, from this port alone,
+// until frames find no place.
 //
 // tkeep of a word's first byte is always 1. The memory has tlast there instead, so that words of 8
 // bytes are 72 bits wide, which is what block RAMs have.
 //
 // Latency: the first word of a frame is at m_axis seven cycles after its destinations came.
-// Throughput: a word a cycle, also if each is a copy of its own; a frame that leaves nowhere takes a
-// cycle. A frame has no idle cycle inside. m_axis is a register.
+// Throughput: a word a cycle, also from copy to copy. A frame of one word takes two cycles, and so
+// does one that leaves nowhere. No frame has an idle cycle inside. m_axis is a register.
 
 `default_nettype none
 
@@ -67,8 +67,7 @@ module agg_switch_store #(
   reg [FRAME_BITS:0] frame_rd_reg;
   reg lost_reg;  // a word of this frame had no place
 
-  // Both are a cycle late, so that a clock's cycle has time for what depends on them. So they are set one
-  // place early.
+  // These are a cycle late, because much depends on them, and therefore set one place early.
   reg full_reg, frames_full_reg;
 
   wire [DEPTH_BITS:0] used = wr_reg - free_reg;
@@ -229,7 +228,7 @@ module agg_switch_store #(
 `endif
 
   // What was kept, by the frame's number: its first word, its words and where it leaves
-  localparam integer MOST = 8;  // frames that come in the steps of the proof, modulo which they count
+  localparam integer MOST = 8;  // more frames than come in the steps of the proof
   reg was_reset = 1'b0;
   (* anyconst *) reg [5:0] watched;  // any kept word
   reg [5:0] words_kept, came, frame_words[0:MOST-1], first_words[0:MOST-1];
@@ -296,7 +295,7 @@ module agg_switch_store #(
       `PROMISED(!s_axis_tvalid || s_axis_tkeep[0]);
       `PROMISED(!s_ports_valid || frames_known != frames_kept);
 
-      // A kept frame is one that was to be kept. Others have a reason: no place for a word, or the frame.
+      // A kept frame was to be kept. All others had no place for a word, or for the frame.
       if (kept) assert (ends && keep);
       if (ends && keep && !lost_reg && !full_reg && !frames_full_reg) assert (kept);
       if (full_reg) assert (used_was >= (1 << DEPTH_BITS) - 1);

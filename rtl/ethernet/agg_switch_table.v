@@ -5,23 +5,23 @@
 // ports where the frame leaves: that of its destination, or all if the table has none, without the
 // port where it came.
 //
-// A station's address belongs to one of 2^SET_BITS sets, of two places each. An address that needs a
-// place gets that of the set's older one: that which was learned less lately. Lookups find the older
-// one for three operations more.
+// A station's address belongs to one of 2^SET_BITS sets, of two places each. An address that needs
+// a place gets that of the set's older one: that which was learned less lately. Lookups find the
+// older one for three operations more.
 //
-// An address is forgotten when it was learned neither in this nor in the last period of AGE_MS. That
-// is, it stays for one period at least, and for two at most. Nothing clears its place: after 2^16
-// periods of silence, it is found again for up to two.
+// An address is forgotten when it was learned neither in this nor in the last period of AGE_MS.
+// That is, it stays for one period at least, and for two at most. Nothing clears its place: after
+// 2^16 periods of silence, it is found again for up to two.
 //
 // After a reset, the table takes 2^SET_BITS cycles to clear itself. Operations that come meanwhile
 // learn nothing, and find nothing.
 //
-// Each cycle may have an operation. To read two sets, the table exists twice. A place is written four
-// cycles after its operation came. So the operations of the three cycles before take part in each
-// decision.
+// Each cycle may have an operation. To read two sets, the table exists twice. A place is written
+// four cycles after its operation came. So the operations of the three cycles before take part in
+// each decision.
 //
-// Latency: m_ports come four cycles after the operation. Throughput: one a cycle. Not done here: the
-// choice between ports, and group addresses, which must not be learned.
+// Latency: m_ports come four cycles after the operation. Throughput: one a cycle. Not done here:
+// the choice between ports, and group addresses, which must not be learned.
 
 `default_nettype none
 
@@ -114,8 +114,8 @@ module agg_switch_table #(
 
   // -- The operations under way, by cycles since they came ----------------------------------------
 
-  // An operation is written at the end of its cycle 3. The three before it are not in the sets that it
-  // reads.
+  // An operation is written at the end of its cycle 3. So the sets that it reads lack the three
+  // before it.
   reg [5:1] learn_reg;
   reg [3:1] pass_reg;
   reg [2:1] clean_reg;  // it reads a cleared table
