@@ -25,7 +25,7 @@ var receiver = []string{
 
 // inPath are the modules of the in-path switch, behind the receivers of its bench.
 var inPath = append([]string{
-	"cocotb/ethernet_switch.v", "rtl/ethernet/agg_eth_switch.v", "rtl/ethernet/agg_switch_delay.v", "rtl/ethernet/agg_switch_events.v",
+	"cocotb/ethernet_switch.v", "rtl/ethernet/agg_eth_switch.v", "rtl/ethernet/agg_switch_delay.v",
 	"rtl/ethernet/agg_switch_input.v", "rtl/ethernet/agg_switch_requests.v", "rtl/ethernet/agg_switch_store.v",
 	"rtl/ethernet/agg_switch_table.v", "rtl/ethernet/agg_eth_merge.v", "rtl/core/agg_ram.v",
 }, receiver...)

@@ -135,7 +135,6 @@ var leftOut = map[string]string{
 	"agg_network_registers": ethernet,
 	"agg_supply":            board,
 	"agg_switch_delay":      ethernet,
-	"agg_switch_events":     ethernet,
 	"agg_switch_input":      ethernet,
 	"agg_switch_requests":   ethernet,
 	"agg_switch_store":      ethernet,
