@@ -533,8 +533,20 @@ class Bench:
             await self.set_up()
         elif model.owner and choice < 0.13 and model.lease <= 2 * self.default:
             await self.silence()
+        elif model.owner and choice < 0.15:
+            await self.reset()
         else:
             await self.any_access()
+
+    async def reset(self):
+        """The owner resets what it has staged, and anyone sees it."""
+        owner, port = self.model.owned_by, self.rng.randrange(self.ports)
+        shown = [self.place("LEASE"), self.place("JOB_CHUNK"), self.place("MEMBER_MAC", port=port)]
+        for address, value in zip(shown, (2 * self.default, CHUNK, self.rng.getrandbits(64))):
+            await self.access(owner, 1, address, value)
+        await self.access(owner, 1, zwire.REG_RESET, self.model.owner)
+        for address in shown:
+            await self.access(self.rng.choice(SENDERS), 0, address)
 
     async def any_access(self):
         rng, model = self.rng, self.model
