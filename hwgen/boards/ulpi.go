@@ -33,11 +33,11 @@ func (u *ULPI) USBDevice() string { return "agg_usb_device" }
 func (u *ULPI) PHY() string       { return "ulpi" }
 func (u *ULPI) Timing() *Timing   { return nil }
 
-func (u *ULPI) ClockPort() string {
+func (u *ULPI) ClockPorts() []string {
 	if u.Clock == FromPHY {
-		return "ulpi_clk"
+		return []string{"ulpi_clk"}
 	}
-	return ""
+	return nil
 }
 
 func (u *ULPI) Words(b Board) Words {

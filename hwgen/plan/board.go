@@ -205,7 +205,7 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 	m.Wire("locked", 1, "")
 	m.Wire("started", 1, "clk runs and all supplies are up")
 	m.Wire(link.reset(), 1, "")
-	if p.OnBoard.Link().ClockPort() != "" {
+	if p.OnBoard.Link().ClockPorts() != nil {
 		m.Wire("unused_clock", 1, "the PLL's second output")
 	}
 	if p.OnBoard.Supply != nil {
@@ -265,7 +265,7 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")
 	primary, secondary := "clk", p.linkNet("clk")
-	if b.Link().ClockPort() != "" {
+	if b.Link().ClockPorts() != nil {
 		secondary = "unused_clock"
 	} else if !p.PLL.CorePrimary {
 		primary, secondary = secondary, primary
