@@ -14,7 +14,7 @@ type Ethernet struct {
 	Slew    string  `json:"slew"`
 	TXDelay int     `json:"tx_delay_ps"` // of TXC in the FPGA; 0 if the PHY delays it
 	RXDelay int     `json:"rx_delay_ps"` // of RXD and RX_CTL in the FPGA; 0 if the PHY delays RXC
-	ResetUS int     `json:"reset_us"`    // length of the PHY's reset, in microseconds
+	Reset   int     `json:"reset_us"`    // length of the PHY's reset, in microseconds
 	Straps  string  `json:"straps"`      // what the PHYs delay by themselves after a reset, for people
 	Ports   []RGMII `json:"ports"`
 }
@@ -54,11 +54,18 @@ func (b Board) OnEthernet() (Board, error) {
 
 // Ethernet is a Link.
 func (e *Ethernet) Title() string     { return fmt.Sprintf("%d x Gigabit Ethernet (RGMII)", len(e.Ports)) }
-func (e *Ethernet) Nets() string      { return "eth_p0" }
 func (e *Ethernet) MHz() int          { return ethernetMHz }
 func (e *Ethernet) USBDevice() string { return "" }
 func (e *Ethernet) PHY() string       { return "" }
+func (e *Ethernet) ResetUS() int      { return e.Reset }
 func (e *Ethernet) Timing() *Timing   { return nil }
+
+func (e *Ethernet) Nets() (nets []string) {
+	for i := range e.Ports {
+		nets = append(nets, fmt.Sprintf("eth_p%d", i))
+	}
+	return nets
+}
 
 func (e *Ethernet) ClockPorts() (ports []string) {
 	for i := range e.Ports {
@@ -77,7 +84,7 @@ func (e *Ethernet) Words(b Board) Words {
 		Constrained: "the oscillator and the PHYs' clocks",
 		Pads: fmt.Sprintf("RGMII\nsamples both edges, 4 ns apart. The FPGA delays TXC by %.1f ns, and what it receives by %.1f ns. By their straps, %s; MDIO is unused.",
 			float64(e.TXDelay)/1000, float64(e.RXDelay)/1000, e.Straps),
-		Reset: fmt.Sprintf("the PHY is in reset for %d ms; its clock starts; its MAC's reset falls, and the same for the next port;\nthen `rst`. Without a PHY's clock, the card stays in reset.", e.ResetUS/1000),
+		Reset: fmt.Sprintf("the PHY is in reset for %d ms; its clock starts; its MAC's reset falls, and the same for the next port;\nthen `rst`. Without a PHY's clock, the card stays in reset.", e.Reset/1000),
 	}
 }
 
@@ -107,8 +114,8 @@ func (e *Ethernet) pins() (pins []Pin) {
 
 func (e *Ethernet) check() error {
 	errs := []error{delayed("ethernet.tx_delay_ps", e.TXDelay), delayed("ethernet.rx_delay_ps", e.RXDelay)}
-	if e.ResetUS < 1 {
-		errs = append(errs, fmt.Errorf("ethernet.reset_us is %d: must be 1 or more", e.ResetUS))
+	if e.Reset < 1 {
+		errs = append(errs, fmt.Errorf("ethernet.reset_us is %d: must be 1 or more", e.Reset))
 	}
 	if len(e.Ports) == 0 {
 		errs = append(errs, errors.New("ethernet.ports is empty"))

@@ -14,10 +14,11 @@ type Link interface {
 	// Title is the link's name in tables.
 	Title() string
 
-	// Nets is the prefix of the nets on the link's side: NETS_clk is the link's clock.
-	Nets() string
+	// Nets are the prefixes of the nets on the link's side, one for each of its clocks: the
+	// clock is NETS_clk.
+	Nets() []string
 
-	// MHz is the frequency of the link's clock.
+	// MHz is the frequency of the link's clocks.
 	MHz() int
 
 	// ClockPorts are the board top's inputs for the link's clocks; empty if the board's PLL
@@ -30,6 +31,9 @@ type Link interface {
 
 	// PHY is the value of usb_device.py's flag --phy; "" for a link without a USBDevice.
 	PHY() string
+
+	// ResetUS is the length of the reset of the chip at the pins, in microseconds.
+	ResetUS() int
 
 	// Timing is the timing of the chip at the pins; nil if it is unknown or irrelevant.
 	Timing() *Timing
@@ -98,6 +102,9 @@ func (b Board) checkLink() error {
 	}
 	return given[0].check()
 }
+
+// defaultResetUS is enough for USB PHYs, and as long as the pins without a chip's reset are idle.
+const defaultResetUS = 1000
 
 // Texts for every USB device.
 const (

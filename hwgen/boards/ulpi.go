@@ -27,10 +27,11 @@ const (
 
 // ULPI is a Link.
 func (u *ULPI) Title() string     { return "USB 2.0 high speed (ULPI)" }
-func (u *ULPI) Nets() string      { return "usb" }
+func (u *ULPI) Nets() []string    { return []string{"usb"} }
 func (u *ULPI) MHz() int          { return usbMHz }
 func (u *ULPI) USBDevice() string { return "agg_usb_device" }
 func (u *ULPI) PHY() string       { return "ulpi" }
+func (u *ULPI) ResetUS() int      { return defaultResetUS }
 func (u *ULPI) Timing() *Timing   { return nil }
 
 func (u *ULPI) ClockPorts() []string {
