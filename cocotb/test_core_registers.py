@@ -134,19 +134,24 @@ class Jobs:
         self.ports = ports
         self.jobs = [Job() for _ in range(jobs)]
 
-    def commit(self, number, epoch, setup):
-        """Returns the code of JOB_COMMIT."""
+    def commit(self, number, epoch, setup, whole=-1, same=True):
+        """Returns the code of JOB_COMMIT.
+
+        whole: the ports whose members have an address; same: the members' addresses are the running job's.
+        """
         members, chunk, window, _, deadline = setup
         if number >= len(self.jobs):
             return zwire.CODE_BAD_JOB
         job = self.jobs[number]
         newer = (epoch - job.epoch) % 2**16
         if job.running and epoch == job.epoch:
-            return zwire.CODE_DONE if setup == job.setup else zwire.CODE_EPOCH_IN_USE
+            return zwire.CODE_DONE if setup == job.setup and same else zwire.CODE_EPOCH_IN_USE
         if job.ever and (newer == 0 or newer >= 2**15):
             return zwire.CODE_STALE_EPOCH
         if members == 0 or members >> self.ports:
             return zwire.CODE_BAD_PORTS
+        if members & ~whole:
+            return zwire.CODE_BAD_MEMBER
         if chunk == 0 or chunk % LANES or chunk > CHUNK:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > WINDOW:
@@ -223,6 +228,8 @@ class JobsBench:
         self.evicting = None  # the evicted ranks, in the cycle of their eviction
         self.was = None  # the stable outputs, and whether they may change
         self.reduced = False  # reduces was high in the last cycle
+        self.everyone = (1 << self.model.ports) - 1
+        self.addresses = self.everyone, True  # members_whole and members_same of the next operation
         dut.op_valid.value = dut.finish.value = dut.link_down.value = dut.evict.value = 0
         dut.evict_ranks.value = dut.reduces.value = 0
         dut.idle.value = dut.cleared.value = 1
@@ -328,12 +335,15 @@ class JobsBench:
         dut.op_commit.value, dut.op_abort.value = int(kind == "commit"), int(kind == "abort")
         dut.op_job.value, dut.op_epoch.value = job, epoch
         dut.op_ports.value, dut.op_chunk.value, dut.op_window.value, dut.op_first.value, dut.op_deadline.value = setup
+        dut.members_whole.value, dut.members_same.value = self.addresses
 
     def let_go(self):
         """Drives no operation, with random values in its fields."""
         self.dut.op_valid.value = 0
         for field in ("op_ports", "op_chunk", "op_window", "op_first", "op_deadline", "op_epoch"):
             getattr(self.dut, field).value = self.rng.getrandbits(16)
+        self.dut.members_whole.value = self.rng.getrandbits(self.model.ports)
+        self.dut.members_same.value = self.rng.getrandbits(1)
 
     async def settle(self):
         for _ in range(4):
@@ -381,9 +391,11 @@ class JobsBench:
         setup = job.setup if job.setup and rng.random() < 0.2 else good
         setup = tuple(v if rng.random() < 0.85 else self.wrong(i) for i, v in enumerate(setup))
         epoch = (job.epoch + rng.choice([0, 1, 1, 1, 5, 2**15 - 1, 2**15, -1])) % 2**16
+        whole = self.everyone if rng.random() < 0.8 else rng.getrandbits(model.ports)
+        self.addresses = whole, rng.random() < 0.7
         code = zwire.CODE_DONE
         if action == "commit":
-            code = model.commit(asked, epoch, setup)
+            code = model.commit(asked, epoch, setup, *self.addresses)
             assert await self.operate(action, asked, epoch, setup) == code
         elif action == "abort":
             assert await self.operate(action, asked, epoch, setup) == model.abort(asked, epoch)
@@ -475,6 +487,7 @@ async def jobs_live_as_specified(dut, seed):
         codes.add(await bench.step())
     assert zwire.CODE_NO_SLOTS in codes or bench.jobs == 1
     assert zwire.CODE_BAD_DEADLINE in codes and bench.ended_by_eviction
+    assert zwire.CODE_BAD_MEMBER in codes
     assert bench.evictions > bench.ended_by_eviction or bench.model.ports == 1
 
 
@@ -589,19 +602,19 @@ class Bank:
         self.constants = IDENT | {"MAGIC": zwire.MAGIC, "VERSION": zwire.VERSION, "JOBS": jobs}
         self.blocks = [{} for _ in range(jobs)]  # each job's registers
 
-    def access(self, name, block, write, value, job, partial=False):
+    def access(self, name, block, write, value, job, partial=False, stranger=False):
         """Returns the code, the value after the access, and the operation requested of agg_jobs, or
         None.
 
         block: the job whose block is accessed; job: the operation's code; partial: a write lacks
-        bytes.
+        bytes; stranger: its host may not write.
         """
-        reply = self.perform(name, block, write, value, job, partial)
+        reply = self.perform(name, block, write, value, job, partial, stranger)
         if write:
             self.last_code = reply[0]
         return reply
 
-    def perform(self, name, block, write, value, job, partial):
+    def perform(self, name, block, write, value, job, partial, stranger):
         """As access, without LAST_CODE."""
         if name is None:
             return zwire.CODE_BAD_ADDRESS, 0, None
@@ -609,6 +622,8 @@ class Bank:
             return zwire.CODE_DONE, self.read(name, block), None
         if partial and name in WRITABLE:
             return zwire.CODE_BAD_LENGTH, 0, None
+        if stranger and name in WRITABLE:
+            return zwire.CODE_BUSY, 0, None
         if name == "OWNER":
             self.owner = self.owner or value
             return zwire.CODE_DONE, self.owner, None
@@ -639,12 +654,13 @@ class Bank:
 class RegistersBench:
     def __init__(self, dut, idle, stall, rng):
         self.dut, self.rng, self.bank = dut, rng, Bank(len(dut.job_valid))
-        self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata", "partial"), "valid", "ready")
+        self.accesses = StreamSource(dut, "s_reg", idle, ("write", "addr", "wdata", "partial", "stranger"), "valid", "ready")
         self.answers = StreamSink(dut, "m_reg", stall, ("code", "value"), "valid", "ready")
         self.counters = {}
         self.lags = {}  # the count to be read, by (job, rank, bucket)
         self.job_code, self.operation, self.cleared = 0, None, 0
         dut.link_down.value = dut.op_done.value = dut.op_code.value = 0
+        dut.s_code_valid.value = dut.s_code.value = dut.clear_staged.value = 0
         self.show_jobs()
         cocotb.start_soon(self.jobs())
 
@@ -728,8 +744,10 @@ class RegistersBench:
         self.job_code = zwire.CODE_DONE if ends else self.job_code
         staged = dict(self.bank.staged)
         partial = rng.random() < 0.1  # of no meaning to a read
-        code, after, operation = self.bank.access(name, block, write, value, self.job_code, partial)
-        self.accesses.put({"write": int(write), "addr": address, "wdata": value, "partial": int(partial)})
+        stranger = rng.random() < 0.1
+        code, after, operation = self.bank.access(name, block, write, value, self.job_code, partial, stranger)
+        beat = {"write": int(write), "addr": address, "wdata": value}
+        self.accesses.put(beat | {"partial": int(partial), "stranger": int(stranger)})
         (answer,) = await self.answers.take(1)
         what = f"{'write' if write else 'read'} of {name} at {address:#x}: {answer}"
         assert answer["code"] == code, f"{what}, want code {code}"
@@ -742,6 +760,21 @@ class RegistersBench:
             assert fields["op_first"] == value & 0xFFFF_FFFF
             assert all(fields[f] == staged[n] for n, f in STAGED.items() if f != "token")
         assert self.cleared == int(name == "RESET" and operation is not None)
+        assert int(self.dut.op_ports.value) == self.bank.staged["JOB_PORTS"]
+
+    async def shell(self):
+        """Between accesses, the shell reports a write of its own, or clears what is staged."""
+        dut, code = self.dut, self.rng.choice([zwire.CODE_DONE, zwire.CODE_BUSY, zwire.CODE_BAD_DEADLINE])
+        await ClockCycles(dut.clk, 2)
+        assert int(dut.owned.value) == int(self.bank.owner != 0)
+        if self.rng.random() < 0.5:
+            dut.s_code_valid.value, self.bank.last_code = 1, code
+        else:
+            dut.clear_staged.value, self.bank.staged = 1, dict.fromkeys(STAGED, 0)
+        dut.s_code.value = code
+        await RisingEdge(dut.clk)
+        dut.s_code_valid.value = dut.clear_staged.value = 0
+        dut.s_code.value = self.rng.getrandbits(8)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -753,14 +786,16 @@ async def registers_do_as_specified(dut, idle, stall):
     for _ in range(180):
         if rng.random() < 0.1:
             bench.show_jobs()
+        if rng.random() < 0.15:
+            await bench.shell()
         await bench.step()
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_link_that_goes_down_clears_the_owner(dut):
     """An answer that was not taken waits on, unchanged."""
-    for name in ("op_done", "m_reg_ready", "link_down", "s_reg_valid", "s_reg_partial"):
-        getattr(dut, name).value = 0
+    quiet(dut)
+    dut.m_reg_ready.value = 0
     await start(dut)
     await access(dut, 1, zwire.REG_OWNER, TOKEN)
     dut.link_down.value = 1
@@ -780,8 +815,7 @@ async def a_write_that_meets_a_link_that_is_down_is_busy(dut):
     """The link falls at any moment of a write: it is done whole, or not at all and answered `busy`.
     An operation of agg_jobs is cancelled. Reads go on.
     """
-    for name in ("op_done", "op_code", "link_down", "s_reg_valid", "s_reg_partial"):
-        getattr(dut, name).value = 0
+    quiet(dut)
     dut.m_reg_ready.value = 1
     await start(dut)
 
@@ -824,6 +858,13 @@ async def a_write_that_meets_a_link_that_is_down_is_busy(dut):
     assert seen == whole | {(name, zwire.CODE_BUSY) for name in writes}
 
 
+def quiet(dut):
+    """Drives no access, no operation's end and nothing of the shell."""
+    idle = ("op_done", "op_code", "link_down", "s_reg_valid", "s_reg_partial", "s_reg_stranger")
+    for name in (*idle, "s_code_valid", "clear_staged"):
+        getattr(dut, name).value = 0
+
+
 def answer_of(dut):
     return int(dut.m_reg_valid.value), int(dut.m_reg_code.value), int(dut.m_reg_value.value)
 
@@ -831,8 +872,7 @@ def answer_of(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def a_lag_is_read_three_cycles_later(dut):
     """The value of a lag is valid only in the third cycle after its selection."""
-    for name in ("op_done", "link_down", "s_reg_valid", "s_reg_partial"):
-        getattr(dut, name).value = 0
+    quiet(dut)
     dut.m_reg_ready.value = 1
     dut.job_ever.value = (1 << len(dut.job_ever)) - 1
     await start(dut)
@@ -863,8 +903,7 @@ async def count_follows_its_selection(dut, which, count):
 async def an_address_that_is_one_bit_off_is_another(dut):
     """Flips each bit of every register's address: only another register's address may be
     answered."""
-    for name in ("op_done", "link_down", "s_reg_valid", "s_reg_partial"):
-        getattr(dut, name).value = 0
+    quiet(dut)
     dut.m_reg_ready.value = 1
     jobs = len(dut.job_valid)
     shown = ["JOB_STATE", "JOB_SLOTS", *JOB_SHOWN.values()]
@@ -938,6 +977,7 @@ async def every_event_counts_once(dut):
     refusals = {code: name for name, code in zwire.COUNTER_NAMES if code}
     counts = dict.fromkeys(names, 0)
     inputs = [*EVENTS, *(f"shell_{e}" for e in SHELL_EVENTS), "refused", "refused_code", *AMOUNTS]
+    linked = int(dut.LINK.value)
     for name in [*inputs, "clear", "link_down", "index"]:
         getattr(dut, name).value = 0
     dut.link_down.value = 1  # as before the first host
@@ -945,7 +985,9 @@ async def every_event_counts_once(dut):
     down = True
     for _ in range(600):
         cleared = rng.random() < 0.003
-        events = {e: rng.randrange(2) for e in inputs if e not in ("refused_code", *AMOUNTS)}
+        events = {
+            e: rng.getrandbits(len(getattr(dut, e))) for e in inputs if e not in ("refused_code", *AMOUNTS)
+        }
         code = rng.choice([*refusals, zwire.CODE_DONE]) ^ rng.choice([0, 0, 1 << rng.randrange(8)])
         amounts = {name: rng.getrandbits(len(getattr(dut, name))) for name in AMOUNTS}
         went_down, down = down, rng.random() < 0.2
@@ -960,9 +1002,9 @@ async def every_event_counts_once(dut):
             counts[event] += events[f"shell_{event}"]
         for name, amount in amounts.items():
             counts[name] += amount
-        counts["link_down"] += int(down and not went_down)
+        counts["link_down"] += int(linked and down and not went_down)
         # Requests cut off by the link's fall are dropped, not refused.
-        if events["refused"] and not down and code in refusals:
+        if events["refused"] and not (linked and down) and code in refusals:
             counts[refusals[code]] += 1
         if cleared:
             counts = dict.fromkeys(names, 0)
@@ -972,7 +1014,7 @@ async def every_event_counts_once(dut):
     await RisingEdge(dut.clk)
     for index, name in enumerate(names):
         assert await count_at(dut, index) == counts[name], name
-    assert all(counts.values())
+    assert all(count or (name == "link_down" and not linked) for name, count in counts.items())
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -1006,9 +1048,10 @@ async def count_at(dut, index):
     return int(dut.value.value)
 
 
-def test_agg_counters():
+@pytest.mark.parametrize("event_bits, linked", [(1, 1), (3, 0)])
+def test_agg_counters(event_bits, linked):
     tests = ["every_event_counts_once", "every_bit_of_a_count_counts"]
-    run("agg_counters", parameters={"COUNT_BITS": 4}, testcase=tests)
+    run("agg_counters", parameters={"COUNT_BITS": 4, "EVENT_BITS": event_bits, "LINK": linked}, testcase=tests)
 
 
 # agg_job_counts

@@ -183,6 +183,43 @@ COUNT_PAYLOAD_CRC = 0x20
 COUNT_EVICTED = 0x21
 COUNTERS = 0x22
 
+# Registers of shell udp: byte addresses
+REG_LEASE = 0x128
+REG_SOURCE = 0x130
+REG_SOURCE_MAC = 0x138
+REG_CARD_ADDRESS = 0x140
+REG_CARD_MAC = 0x148
+REG_MEMBER_ADDRESS = 0x800
+REG_MEMBER_MAC = 0x808
+REG_JOB_ADDRESS = 0x40000
+REG_JOB_MAC = 0x40008
+REG_MEMBER_STRIDE = 0x10
+REG_TABLE_STRIDE = 0x400
+MAX_LEASE = 0x10000000000
+NETWORK_PORT = 0x5442
+
+# Counters of shell udp: index from the first of them, in registers
+COUNT_SHORT = 0x0
+COUNT_DATAGRAM_CRC = 0x1
+COUNT_STRANGER = 0x2
+COUNT_LEASE = 0x3
+COUNT_DROPPED = 0x4
+COUNT_PASSED = 0x5
+COUNT_FCS = 0x6
+COUNT_RUNT = 0x7
+COUNT_OVERSIZE = 0x8
+COUNT_IP_HEADER = 0x9
+COUNT_IP_CHECKSUM = 0xA
+COUNT_FRAGMENT = 0xB
+COUNT_IP_LENGTH = 0xC
+COUNT_IP_ADDRESS = 0xD
+COUNT_PROTOCOL = 0xE
+COUNT_UDP_LENGTH = 0xF
+COUNT_CHECKSUM = 0x10
+COUNT_UDP_PORT = 0x11
+REG_NETWORK_COUNTERS = 0x510
+NETWORK_COUNTERS = 0x12
+
 # Name of a field: (lowest bit, bits)
 FIELDS = {
     "version": (0, 4),
@@ -301,6 +338,19 @@ REGISTERS = {
     "JOB_EVICTED": (0x1050, "RO", False),
 }
 
+# The same for shell udp alone; those of the first port and job
+NETWORK_REGISTERS = {
+    "LEASE": (0x128, "RW", False),
+    "SOURCE": (0x130, "RO", False),
+    "SOURCE_MAC": (0x138, "RO", False),
+    "CARD_ADDRESS": (0x140, "RW", False),
+    "CARD_MAC": (0x148, "RW", False),
+    "MEMBER_ADDRESS": (0x800, "RW", False),
+    "MEMBER_MAC": (0x808, "RW", False),
+    "JOB_ADDRESS": (0x40000, "RO", False),
+    "JOB_MAC": (0x40008, "RO", False),
+}
+
 # Counters in order: (name, code of the refusal it counts, or 0)
 COUNTER_NAMES = [
     ("frames", 0),
@@ -337,4 +387,26 @@ COUNTER_NAMES = [
     ("duplicate", 26),
     ("payload_crc", 27),
     ("evicted", 28),
+]
+
+# Counters of shell udp alone, in order
+NETWORK_COUNTER_NAMES = [
+    "short",
+    "datagram_crc",
+    "stranger",
+    "lease",
+    "dropped",
+    "passed",
+    "fcs",
+    "runt",
+    "oversize",
+    "ip_header",
+    "ip_checksum",
+    "fragment",
+    "ip_length",
+    "ip_address",
+    "protocol",
+    "udp_length",
+    "checksum",
+    "udp_port",
 ]

@@ -21,6 +21,10 @@ type Config struct {
 	Window   int    // maximum number of chunks in a job's window, a power of two
 	Jobs     int    // maximum number of jobs at a time
 	Link     int    // width of the link in bits a cycle; 0 for a shell without a link
+	Ethernet int    // Ethernet ports; 0 for a shell without them
+	MAC      uint64 // the card's MAC address until CARD_MAC is written, first byte highest
+	IP       uint32 // its IPv4 address likewise, first byte highest
+	UDPPort  int    // its UDP port likewise
 	Board    string // target board, by name; "" for none
 	Clock    int    // MHz of the card's clock on the board; 0 without a board
 	Prefix   string // of every module's name

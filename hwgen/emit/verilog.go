@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 )
 
 const (
-	header = "zwire.vh" // protocol constants that leaves include
 	bundle = "agg.v"
 	list   = "agg.f"
 )
@@ -27,7 +27,7 @@ var (
 	prefixed  = regexp.MustCompile(`\bagg_`)
 	moduleUse = regexp.MustCompile(`\bagg_[a-z0-9_]+`)
 	constant  = regexp.MustCompile(`^localparam .*?([A-Z0-9_]+) =`)
-	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"" + regexp.QuoteMeta(header) + "\"[ \t]*\n")
+	include   = regexp.MustCompile("(?m)^([ \t]*)`include \"(z[a-z]+\\.vh)\"[ \t]*\n")
 )
 
 // verilogFiles returns the Verilog of the card: one file per module and a list of the
@@ -44,7 +44,7 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 		}
 		sources = append(sources, source{m.Name, text})
 	}
-	constants, err := fs.ReadFile(rtl, header)
+	headers, err := includedBy(sources, rtl)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 	if p.Bundle {
 		text := manyModules
 		for _, s := range sources {
-			body, err := withConstants(s, string(constants))
+			body, err := withConstants(s, headers)
 			if err != nil {
 				return nil, err
 			}
@@ -68,9 +68,25 @@ func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
 		files = append(files, File{name, []byte(madeBy(p.Command()) + "\n" + rename(s.text, p.Prefix))})
 		fmt.Fprintln(&names, name)
 	}
-	return append(files,
-		File{header, []byte(madeBy(p.Command()) + "\n" + string(constants))},
-		File{list, []byte(names.String())}), nil
+	for _, header := range slices.Sorted(maps.Keys(headers)) {
+		files = append(files, File{header, []byte(madeBy(p.Command()) + "\n" + headers[header])})
+	}
+	return append(files, File{list, []byte(names.String())}), nil
+}
+
+// includedBy returns the text of each header with protocol constants that a source includes, by name.
+func includedBy(sources []source, rtl fs.FS) (map[string]string, error) {
+	headers := map[string]string{}
+	for _, s := range sources {
+		for _, found := range include.FindAllStringSubmatch(s.text, -1) {
+			text, err := fs.ReadFile(rtl, found[2])
+			if err != nil {
+				return nil, fmt.Errorf("module %s: %w", s.module, err)
+			}
+			headers[found[2]] = string(text)
+		}
+	}
+	return headers, nil
 }
 
 // source is the text of one module; its name starts with agg_.
@@ -147,16 +163,16 @@ func madeBy(command string) string {
 }
 
 // withConstants returns the text of a module with the constants that it includes.
-func withConstants(s source, constants string) (string, error) {
-	at := include.FindStringSubmatchIndex(s.text)
-	if at == nil {
-		return s.text, nil
+func withConstants(s source, headers map[string]string) (string, error) {
+	text := s.text
+	for _, found := range include.FindAllStringSubmatch(s.text, -1) {
+		used, err := usedConstants(found[1], headers[found[2]], s.text)
+		if err != nil {
+			return "", fmt.Errorf("module %s: %w", s.module, err)
+		}
+		text = strings.Replace(text, found[0], used, 1)
 	}
-	used, err := usedConstants(s.text[at[2]:at[3]], constants, s.text)
-	if err != nil {
-		return "", fmt.Errorf("module %s: %w", s.module, err)
-	}
-	return s.text[:at[0]] + used + s.text[at[1]:], nil
+	return text, nil
 }
 
 // usedConstants returns the indented declarations of the constants that the module's code

@@ -36,6 +36,8 @@ func (b *coreBuilder) jobs() {
 		Connect("finish", "finished").Connect("finish_job", "e_job").
 		Connect("finish_bit", "e_rank_bit").Connect("finish_ports", "judged").
 		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask")
+	m.Assign("job_ports", "op_ports")
+	m.Assign("set_up", "|sets_up")
 }
 
 // jobWire is an output of agg_jobs, with a field for every job.

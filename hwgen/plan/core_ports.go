@@ -41,14 +41,81 @@ func (b *coreBuilder) ports() {
 	registerPorts(m)
 	m.PortComment("A write lacks bytes: it is refused")
 	m.Input("s_reg_partial", 1)
-	m.PortComment("Events of the shell, one per cycle")
+	m.PortComment("The registers, addresses and owners of a shell on a network")
+	for _, s := range b.networkInputs() {
+		m.Input(s.name, s.width)
+	}
+	for _, s := range networkOutputs {
+		m.Output(s.name, s.width)
+	}
+	m.PortComment("Events of the shell: how many in a cycle")
 	for _, e := range shellEvents {
-		m.Input(e.core, 1)
+		m.Input(e.core, b.eventWidth(e))
 	}
 	b.verdictPorts(m)
 	m.PortComment("A beat enters the lanes")
 	m.Output("beat_strobe", 1)
 }
+
+// networkInput is an input of the core that a shell on a network drives.
+type networkInput struct {
+	name  string
+	width int
+	tied  string // its value in other shells
+}
+
+// networkInputs lists these inputs: what agg_registers must know about owners, and agg_job_checks
+// about addresses.
+func (p *Plan) networkInputs() []networkInput {
+	return []networkInput{
+		{"s_reg_stranger", 1, "1'b0"},
+		{"s_code_valid", 1, "1'b0"},
+		{"s_code", 8, "8'd0"},
+		{"clear_staged", 1, "1'b0"},
+		{"members_whole", p.Workers, fmt.Sprintf("{%d{1'b1}}", p.Workers)},
+		{"members_same", 1, "1'b1"},
+	}
+}
+
+// networkOutputs lists the outputs of the core that only a shell on a network uses.
+var networkOutputs = []struct {
+	name  string
+	width int
+}{
+	{"owned", 1},
+	{"job_ports", 64},
+	{"clear_counters", 1},
+	{"set_up", 1},
+}
+
+// unusedNetwork declares the wires that withoutNetwork leaves unused.
+func unusedNetwork(m *netlist.Module) {
+	for _, s := range networkOutputs {
+		m.Wire("unused_"+s.name, s.width, "for cards on a network")
+	}
+}
+
+// withoutNetwork ties off what only a shell on a network drives or uses.
+func (p *Plan) withoutNetwork(core *netlist.Instance) {
+	for _, s := range p.networkInputs() {
+		core.Connect(s.name, s.tied)
+	}
+	for _, s := range networkOutputs {
+		core.Connect(s.name, "unused_"+s.name)
+	}
+}
+
+// eventWidth returns the width of an event of the shell: how many of its receivers may have it in one
+// cycle.
+func (p *Plan) eventWidth(e shellEvent) int {
+	if !e.several {
+		return 1
+	}
+	return p.eventBits()
+}
+
+// eventBits returns the width of the events that each Ethernet port has.
+func (p *Plan) eventBits() int { return indexWidth(p.Ethernet + 1) }
 
 // verdict lists the outputs that report what became of a data packet.
 func (p *Plan) verdict() []jobWire {

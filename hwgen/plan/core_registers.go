@@ -25,7 +25,6 @@ func (b *coreBuilder) registerBank() {
 	m.Wire("lag_value", 32, "")
 	m.Wire("counter_index", 6, "")
 	m.Wire("counter_value", 32, "")
-	m.Wire("clear_counters", 1, "")
 	for _, c := range jobCounts {
 		m.Wire(c.name, c.width*b.Jobs, "")
 	}
@@ -81,9 +80,12 @@ func (b *coreBuilder) counters() {
 	if b.Lane.Shared != nil {
 		undecided, stalled = "undecided", "stalled"
 	}
-	b.m.Instance("agg_counters", "u_counters", "").
-		Param("COUNT_BITS", fmt.Sprint(b.countBits)).
-		Connect("clear", "clear_counters").
+	i := b.m.Instance("agg_counters", "u_counters", "").
+		Param("COUNT_BITS", fmt.Sprint(b.countBits))
+	if b.Shell.Code == wire.ShellUDP {
+		i.Param("EVENT_BITS", fmt.Sprint(b.eventBits())).Param("LINK", "0")
+	}
+	i.Connect("clear", "clear_counters").
 		Connect("stored", "store").Connect("stored_ce", "store_ce").
 		Connect("stored_nonfinite", "store_nonfinite").
 		Connect("partial", fmt.Sprintf("complete && |(%s & ~complete_ports)", b.ofJob("member", b.Workers, "e_job"))).

@@ -116,6 +116,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("port_start", p.Workers, "a packet starts for the port")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
+	unusedNetwork(m)
 
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("busy", "hold")
@@ -147,6 +148,7 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	for _, e := range shellEvents {
 		core.Connect(e.core, "1'b0")
 	}
+	p.withoutNetwork(core)
 
 	header := p.queuedHeaderBits()
 	m.Wire("unused_fields", 8*wire.MaxHeaderBytes-header, "the mask's bits of ports that the card lacks, and receivers")

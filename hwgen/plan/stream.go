@@ -129,6 +129,7 @@ func (p *Plan) streamWires(m *netlist.Module) {
 	m.Wire("reply_valid", 1, "")
 	m.Wire("reply_ready", 1, "")
 	m.Wire("reply_header", 8*wire.MaskHeaderBytes, "")
+	unusedNetwork(m)
 
 	m.Comment("Transmit: whole beats, then payload words, then steps of a frame")
 	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
@@ -167,15 +168,21 @@ func (p *Plan) packetWires(m *netlist.Module, prefix string, beat, user int) {
 	m.Wire(prefix+"_tuser", user, "")
 }
 
-// shellEvents lists the receiver's events: the name of its output, and of the core's
-// input.
-var shellEvents = []struct{ leaf, core string }{
-	{"frame", "shell_frames"},
-	{"hunted", "shell_hunted"},
-	{"header_crc", "shell_header_crc"},
-	{"bad_version", "shell_bad_version"},
-	{"bad_kind", "shell_bad_kind"},
-	{"bad_length", "shell_bad_length"},
+// shellEvent is an event of a receiver.
+type shellEvent struct {
+	leaf    string // name of the receiver's output
+	core    string // and of the core's input
+	several bool   // each of a card's Ethernet ports may have one in a cycle
+}
+
+// shellEvents lists the receiver's events.
+var shellEvents = []shellEvent{
+	{"frame", "shell_frames", true},
+	{"hunted", "shell_hunted", false},
+	{"header_crc", "shell_header_crc", false},
+	{"bad_version", "shell_bad_version", true},
+	{"bad_kind", "shell_bad_kind", true},
+	{"bad_length", "shell_bad_length", true},
 }
 
 func (p *Plan) streamReceiver(m *netlist.Module) {
@@ -316,6 +323,7 @@ func (p *Plan) streamCore(m *netlist.Module) {
 	for _, e := range shellEvents {
 		core.Connect(e.core, "event_"+e.leaf)
 	}
+	p.withoutNetwork(core)
 	for _, w := range p.verdict() {
 		core.Connect(w.name, "unused_"+w.name)
 	}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tributary/driver/wire"
@@ -18,6 +19,7 @@ import (
 // its root, to the function that prints it.
 var Committed = map[string]func() []byte{
 	"rtl/zwire.vh":             Verilog,
+	"rtl/znetwork.vh":          NetworkVerilog,
 	"cocotb/zwire.py":          Python,
 	"driver/wire/PACKET.md":    Packet,
 	"driver/wire/REGISTERS.md": Registers,
@@ -106,6 +108,28 @@ func sections() []section {
 	return []section{header, kinds, flags, codes, formats, link, registers, counters}
 }
 
+// networkSections lists the constants of shell udp that gateware and benches share besides.
+func networkSections() []section {
+	registers := section{title: "Registers of shell udp: byte addresses"}
+	for _, r := range wire.NetworkRegisters {
+		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
+	}
+	registers.constants = append(registers.constants,
+		constant{"REG_MEMBER_STRIDE", uint64(wire.MemberStride), 32, "from one port's registers to the next one's"},
+		constant{"REG_TABLE_STRIDE", uint64(wire.TableStride), 32, "from one job's entries to the next one's"},
+		constant{"MAX_LEASE", wire.MaxLease, 64, "of LEASE"},
+		constant{"NETWORK_PORT", uint64(wire.NetworkPort), 16, "the UDP port of a card, unless it is given another"})
+
+	counters := section{title: "Counters of shell udp: index from the first of them, in registers"}
+	for i, c := range wire.NetworkCounters {
+		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
+	}
+	counters.constants = append(counters.constants,
+		constant{"REG_NETWORK_COUNTERS", uint64(wire.CounterAddr(len(wire.Counters))), 32, "first of them"},
+		constant{"NETWORK_COUNTERS", uint64(len(wire.NetworkCounters)), 32, "how many there are"})
+	return []section{registers, counters}
+}
+
 // syncWord returns the sync word as a number, first byte lowest.
 func syncWord() uint64 {
 	var v uint64
@@ -117,12 +141,19 @@ func syncWord() uint64 {
 
 const origin = "Printed from the tables in driver/wire; change them, then run: go test ./hwgen/tables -update"
 
-// Verilog prints the constants as localparams, for inclusion in a module body.
-func Verilog() []byte {
+// Verilog prints the constants of all cards as localparams, for inclusion in a module body.
+func Verilog() []byte { return verilog("Protocol constants", sections()) }
+
+// NetworkVerilog prints likewise what cards on a network have besides.
+func NetworkVerilog() []byte {
+	return verilog("Protocol constants of cards on a network", networkSections())
+}
+
+func verilog(title string, list []section) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// Protocol constants, to be included inside a module body.\n// %s\n\n", origin)
+	fmt.Fprintf(&b, "// %s, to be included inside a module body.\n// %s\n\n", title, origin)
 	fmt.Fprintf(&b, "/* verilator lint_off UNUSEDPARAM */  // no module uses them all\n")
-	for _, s := range sections() {
+	for _, s := range list {
 		fmt.Fprintf(&b, "\n// %s\n", s.title)
 		for _, c := range s.constants {
 			text := fmt.Sprintf("localparam [%d:0] %s = %s;", c.width-1, c.name, verilogNumber(c))
@@ -155,7 +186,7 @@ func verilogNumber(c constant) string {
 func Python() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\"\"\"Protocol constants.\n\n%s\n\"\"\"\n", origin)
-	for _, s := range sections() {
+	for _, s := range slices.Concat(sections(), networkSections()) {
 		fmt.Fprintf(&b, "\n# %s\n", s.title)
 		for _, c := range s.constants {
 			fmt.Fprintf(&b, "%s = 0x%X\n", c.name, c.value)
@@ -189,9 +220,17 @@ func Python() []byte {
 	for _, r := range wire.Registers {
 		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
 	}
+	fmt.Fprintf(&b, "}\n\n# The same for shell udp alone; those of the first port and job\nNETWORK_REGISTERS = {\n")
+	for _, r := range wire.NetworkRegisters {
+		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
+	}
 	fmt.Fprintf(&b, "}\n\n# Counters in order: (name, code of the refusal it counts, or 0)\nCOUNTER_NAMES = [\n")
 	for _, c := range wire.Counters {
 		fmt.Fprintf(&b, "    (%q, %d),\n", c.Name, c.Refuse)
+	}
+	fmt.Fprintf(&b, "]\n\n# Counters of shell udp alone, in order\nNETWORK_COUNTER_NAMES = [\n")
+	for _, c := range wire.NetworkCounters {
+		fmt.Fprintf(&b, "    %q,\n", c.Name)
 	}
 	fmt.Fprintf(&b, "]\n")
 	return b.Bytes()

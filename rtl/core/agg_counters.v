@@ -1,15 +1,17 @@
 // The card's counters: 32 bits each, wrapping, in the order of the specification's table.
 //
-// Events are pulses: one count for each cycle in which an event is high. refused_code selects the
-// counter of a refusal. A shell refuses some packets before they reach the core; those share the
-// counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0
+// Events are pulses: one count for each cycle in which an event is high; a shell with several
+// receivers counts the events of a cycle. refused_code selects the counter of a refusal. A shell
+// refuses some packets before they reach the core; those share the counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0
 // removes the events up to that cycle, and the counts are 0 in cycle 2. The value of index is at
 // value three cycles later; index must be stable meanwhile.
 
 `default_nettype none
 
 module agg_counters #(
-    parameter integer COUNT_BITS = 5  // width of nonfinite_out and overflow
+    parameter integer COUNT_BITS = 5,  // width of nonfinite_out and overflow
+    parameter integer EVENT_BITS = 1,  // width of the shell's events that several receivers have
+    parameter integer LINK       = 1   // 0: there is no link, and link_down ends a lease
 ) (
     input wire clk,
     input wire rst,
@@ -38,12 +40,12 @@ module agg_counters #(
     input wire [           7:0] refused_code,
 
     // From the shell
-    input wire shell_frames,
-    input wire shell_hunted,
-    input wire shell_header_crc,
-    input wire shell_bad_version,
-    input wire shell_bad_kind,
-    input wire shell_bad_length,
+    input wire [EVENT_BITS-1:0] shell_frames,
+    input wire                  shell_hunted,
+    input wire                  shell_header_crc,
+    input wire [EVENT_BITS-1:0] shell_bad_version,
+    input wire [EVENT_BITS-1:0] shell_bad_kind,
+    input wire [EVENT_BITS-1:0] shell_bad_length,
 
     input  wire [ 5:0] index,
     output wire [31:0] value
@@ -52,9 +54,10 @@ module agg_counters #(
   `include "zwire.vh"
 
   reg [32*COUNTERS-1:0] counts_reg;
-  reg [COUNTERS-1:0] events_next, shell_next;
-  reg [COUNTERS-1:0] one_reg, two_reg;  // counts grow by one, or by two
+  reg [COUNTERS-1:0] events_next, events_reg;  // counts grow by one
   reg [COUNT_BITS-1:0] nonfinite_reg, overflow_reg;
+  reg [EVENT_BITS-1:0] frames_reg;
+  reg [EVENT_BITS:0] bad_version_reg, bad_kind_reg, bad_length_reg;
   reg link_down_reg;
   reg clear_reg;
 
@@ -62,9 +65,24 @@ module agg_counters #(
       counts_reg[32*COUNT_NONFINITE_OUT+:32] + {{32 - COUNT_BITS{1'b0}}, nonfinite_reg};
   wire [31:0] overflow_count =
       counts_reg[32*COUNT_OVERFLOW+:32] + {{32 - COUNT_BITS{1'b0}}, overflow_reg};
+  wire [31:0] frames_count =
+      counts_reg[32*COUNT_FRAMES+:32] + {{32 - EVENT_BITS{1'b0}}, frames_reg};
+  wire [31:0] bad_version_count =
+      counts_reg[32*COUNT_BAD_VERSION+:32] + {{31 - EVENT_BITS{1'b0}}, bad_version_reg};
+  wire [31:0] bad_kind_count =
+      counts_reg[32*COUNT_BAD_KIND+:32] + {{31 - EVENT_BITS{1'b0}}, bad_kind_reg};
+  wire [31:0] bad_length_count =
+      counts_reg[32*COUNT_BAD_LENGTH+:32] + {{31 - EVENT_BITS{1'b0}}, bad_length_reg};
 
   // Packets that a falling link cuts off are dropped, not refused.
-  wire refusal = refused && !link_down;
+  wire cut = LINK != 0 && link_down;
+  wire refusal = refused && !cut;
+
+  function automatic [EVENT_BITS:0] with_refusal;
+    input [EVENT_BITS-1:0] shell;
+    input [7:0] code;
+    with_refusal = {1'b0, shell} + {{EVENT_BITS{1'b0}}, refusal && refused_code == code};
+  endfunction
 
   always @* begin
     events_next                     = {COUNTERS{1'b0}};
@@ -83,42 +101,40 @@ module agg_counters #(
     events_next[COUNT_OVERDUE]      = overdue;
     events_next[COUNT_PARTIAL]      = partial;
     events_next[COUNT_EVICTIONS]    = evicts;
-    events_next[COUNT_LINK_DOWN]    = link_down && !link_down_reg;
-    events_next[COUNT_BAD_VERSION]  = refusal && refused_code == CODE_BAD_VERSION;
-    events_next[COUNT_BAD_KIND]     = refusal && refused_code == CODE_BAD_KIND;
+    events_next[COUNT_HUNTED]       = shell_hunted;
+    events_next[COUNT_HEADER_CRC]   = shell_header_crc;
+    events_next[COUNT_LINK_DOWN]    = cut && !link_down_reg;
     events_next[COUNT_BAD_JOB]      = refusal && refused_code == CODE_BAD_JOB;
     events_next[COUNT_BAD_EPOCH]    = refusal && refused_code == CODE_BAD_EPOCH;
     events_next[COUNT_BAD_RANK]     = refusal && refused_code == CODE_BAD_RANK;
     events_next[COUNT_BAD_FORMAT]   = refusal && refused_code == CODE_BAD_FORMAT;
-    events_next[COUNT_BAD_LENGTH]   = refusal && refused_code == CODE_BAD_LENGTH;
     events_next[COUNT_LATE]         = refusal && refused_code == CODE_LATE;
     events_next[COUNT_EARLY]        = refusal && refused_code == CODE_EARLY;
     events_next[COUNT_NOT_READY]    = refusal && refused_code == CODE_NOT_READY;
     events_next[COUNT_DUPLICATE]    = refusal && refused_code == CODE_DUPLICATE;
     events_next[COUNT_PAYLOAD_CRC]  = refusal && refused_code == CODE_PAYLOAD_CRC;
     events_next[COUNT_EVICTED]      = refusal && refused_code == CODE_EVICTED;
-
-    shell_next                      = {COUNTERS{1'b0}};
-    shell_next[COUNT_FRAMES]        = shell_frames;
-    shell_next[COUNT_HUNTED]        = shell_hunted;
-    shell_next[COUNT_HEADER_CRC]    = shell_header_crc;
-    shell_next[COUNT_BAD_VERSION]   = shell_bad_version;
-    shell_next[COUNT_BAD_KIND]      = shell_bad_kind;
-    shell_next[COUNT_BAD_LENGTH]    = shell_bad_length;
   end
 
   integer i;
 
   always @(posedge clk) begin
-    one_reg       <= events_next ^ shell_next;
-    two_reg       <= events_next & shell_next;
-    nonfinite_reg <= nonfinite_out;
-    overflow_reg  <= overflow;
-    link_down_reg <= link_down || rst;
-    clear_reg     <= clear || rst;
+    events_reg      <= events_next;
+    nonfinite_reg   <= nonfinite_out;
+    overflow_reg    <= overflow;
+    frames_reg      <= shell_frames;
+    bad_version_reg <= with_refusal(shell_bad_version, CODE_BAD_VERSION);
+    bad_kind_reg    <= with_refusal(shell_bad_kind, CODE_BAD_KIND);
+    bad_length_reg  <= with_refusal(shell_bad_length, CODE_BAD_LENGTH);
+    link_down_reg   <= link_down || rst;
+    clear_reg       <= clear || rst;
     for (i = 0; i < COUNTERS; i = i + 1) begin
-      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {30'd0, two_reg[i], one_reg[i]};
+      counts_reg[32*i+:32] <= counts_reg[32*i+:32] + {31'd0, events_reg[i]};
     end
+    counts_reg[32*COUNT_FRAMES+:32]        <= frames_count;
+    counts_reg[32*COUNT_BAD_VERSION+:32]   <= bad_version_count;
+    counts_reg[32*COUNT_BAD_KIND+:32]      <= bad_kind_count;
+    counts_reg[32*COUNT_BAD_LENGTH+:32]    <= bad_length_count;
     counts_reg[32*COUNT_NONFINITE_OUT+:32] <= nonfinite_count;
     counts_reg[32*COUNT_OVERFLOW+:32]      <= overflow_count;
     if (clear_reg) counts_reg <= {32 * COUNTERS{1'b0}};

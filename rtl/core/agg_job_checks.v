@@ -41,6 +41,10 @@ module agg_job_checks #(
     input wire [          JOBS-1:0] job_partial,
     input wire [    PORTS*JOBS-1:0] member,
 
+    // Staged addresses of members; all ones for a shell without addresses
+    input wire [PORTS-1:0] members_whole,  // by port: a member can have the address
+    input wire             members_same,   // of all ports asked for: those of the job's members
+
     output wire       checked,
     output wire [7:0] code,     // CODE_DONE if all checks pass
     output wire       changes   // a job ends or is set up; only if code is CODE_DONE
@@ -95,6 +99,7 @@ module agg_job_checks #(
   wire [63:0] no_ports = op_ports >> PORTS;  // bits beyond the ports
   wire [63:0] no_deadline = {op_deadline[63:33], 33'd0};
   wire [SLOT_BITS-1:0] window_low = op_window[SLOT_BITS-1:0];
+  wire [63:0] no_member = op_ports & ~{{64 - PORTS{1'b1}}, members_whole};
 
   reg valid_then_reg, ever_then_reg;
   reg [15:0] newer_reg;
@@ -102,6 +107,7 @@ module agg_job_checks #(
   reg [7:0] ports_reg, no_ports_reg, op_chunk_reg, op_window_reg;  // not zero
   reg [7:0] no_deadline_reg;
   reg [3:0] op_deadline_reg;  // without the bit that allows partial sums
+  reg [7:0] no_member_reg;  // a port without a whole address
   reg chunk_over_reg, chunk_odd_reg, window_over_reg, window_odd_reg;
   integer k;
 
@@ -116,6 +122,7 @@ module agg_job_checks #(
       op_chunk_reg[k]    <= |op_chunk[8*k+:8];
       op_window_reg[k]   <= |op_window[8*k+:8];
       no_deadline_reg[k] <= |no_deadline[8*k+:8];
+      no_member_reg[k]   <= |no_member[8*k+:8];
     end
     for (k = 0; k < 4; k = k + 1) op_deadline_reg[k] <= |op_deadline[8*k+:8];
     // The lower two bytes. There is no job with a longer chunk or window.
@@ -129,7 +136,7 @@ module agg_job_checks #(
 
   reg beyond_reg, other_epoch_reg, stale_reg, any_reg, was_valid_reg;
   reg same_reg;
-  reg ports_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
+  reg ports_good_reg, members_good_reg, chunk_good_reg, window_good_reg, deadline_good_reg;
 
   always @(posedge clk) begin
     beyond_reg <= op_beyond != 8'd0;
@@ -137,8 +144,9 @@ module agg_job_checks #(
     was_valid_reg <= valid_then_reg;
     other_epoch_reg <= newer_reg != 16'd0;
     stale_reg <= ever_then_reg && (newer_reg == 16'd0 || newer_reg[15]);
-    same_reg <= differs_reg == {BYTES{1'b0}};
+    same_reg <= differs_reg == {BYTES{1'b0}} && members_same;
     ports_good_reg <= |ports_reg && !(|no_ports_reg);
+    members_good_reg <= !(|no_member_reg);
     chunk_good_reg <= |op_chunk_reg && !(|op_chunk_reg[7:2] || chunk_over_reg || chunk_odd_reg);
     window_good_reg   <= |op_window_reg &&
         !(|op_window_reg[7:2] || window_over_reg || window_odd_reg);
@@ -159,6 +167,7 @@ module agg_job_checks #(
       else if (running) code_next = CODE_DONE;
       else if (stale_reg) code_next = CODE_STALE_EPOCH;
       else if (!ports_good_reg) code_next = CODE_BAD_PORTS;
+      else if (!members_good_reg) code_next = CODE_BAD_MEMBER;
       else if (!chunk_good_reg) code_next = CODE_BAD_CHUNK;
       else if (!window_good_reg) code_next = CODE_BAD_WINDOW;
       else if (!deadline_good_reg) code_next = CODE_BAD_DEADLINE;
@@ -191,7 +200,7 @@ module agg_job_checks #(
 
   // The reply and its effect, from the operation and the jobs alone.
   localparam integer OP_WIDTH = 314;
-  localparam integer JOBS_WIDTH = JOBS * (99 + PORTS + SLOT_BITS);
+  localparam integer JOBS_WIDTH = JOBS * (99 + PORTS + SLOT_BITS) + PORTS + 1;
   reg check_was = 1'b0;
   reg [OP_WIDTH-1:0] op_was;
   reg [JOBS_WIDTH-1:0] jobs_were;
@@ -207,7 +216,9 @@ module agg_job_checks #(
     job_first,
     job_deadline,
     job_partial,
-    member
+    member,
+    members_whole,
+    members_same
   };
   wire its_valid = job_valid[op_index];
   wire [15:0] its_epoch = job_epoch[16*op_index+:16];
@@ -218,7 +229,7 @@ module agg_job_checks #(
   wire [32:0] its_deadline = {job_partial[op_index], job_deadline[32*op_index+:32]};
   wire repeats = its_valid && op_epoch == its_epoch;
   wire equal = op_ports == its_member && op_chunk == its_chunk && op_window == its_window &&
-      op_deadline == its_deadline && op_first == job_first[32*op_index+:32];
+      op_deadline == its_deadline && op_first == job_first[32*op_index+:32] && members_same;
   reg [7:0] want;
   reg is_change;
 
@@ -237,6 +248,7 @@ module agg_job_checks #(
     else if (op_commit) begin
       if (job_ever[op_index] && (distance == 0 || distance[15])) want = CODE_STALE_EPOCH;
       else if (op_ports == 0 || (op_ports >> PORTS) != 0) want = CODE_BAD_PORTS;
+      else if ((op_ports[PORTS-1:0] & ~members_whole) != 0) want = CODE_BAD_MEMBER;
       else if (op_chunk == 0 || op_chunk > MOST_CHUNK || (op_chunk & (LANES - 1)) != 0)
         want = CODE_BAD_CHUNK;
       else if (op_window == 0 || op_window > MOST_WINDOW || (op_window & (op_window - 1)) != 0)
@@ -267,7 +279,8 @@ module agg_job_checks #(
     end
     if (check && age_reg[1]) begin
       assert (valid_then_reg == its_valid && ever_then_reg == job_ever[op_index]);
-      assert (newer_reg == distance && (differs_reg == 0) == equal);
+      assert (newer_reg == distance && (differs_reg == 0 && members_same) == equal);
+      assert ((no_member_reg == 0) == ((op_ports & ~{{64 - PORTS{1'b1}}, members_whole}) == 0));
       assert (ports_reg == byte_any(op_ports) && no_ports_reg == byte_any(op_ports >> PORTS));
       assert (op_chunk_reg == byte_any(op_chunk) && op_window_reg == byte_any(op_window));
       assert (op_deadline_reg == byte_any({32'd0, op_deadline[31:0]}));
@@ -287,6 +300,7 @@ module agg_job_checks #(
     if (check && checked) assert (code == want && changes == is_change);
     cover (check && checked && changes && op_commit);
     cover (check && checked && code == CODE_BAD_DEADLINE);
+    cover (check && checked && code == CODE_BAD_MEMBER);
   end
 `endif
 

@@ -74,6 +74,8 @@ module agg_jobs #(
     input wire [63:0] op_chunk,
     input wire [63:0] op_window,
     input wire [63:0] op_deadline,
+    input wire [PORTS-1:0] members_whole,  // see agg_job_checks; stable like op_*
+    input wire members_same,
     output wire op_done,
     output wire [7:0] op_code,
 
@@ -194,29 +196,31 @@ module agg_jobs #(
       .SLOT_BITS(SLOT_BITS),
       .LANE_BITS(LANE_BITS)
   ) u_checks (
-      .clk         (clk),
-      .check       (op_checks),
-      .op_commit   (op_commit),
-      .op_abort    (op_abort),
-      .op_job      (op_job),
-      .op_epoch    (op_epoch),
-      .op_first    (op_first),
-      .op_ports    (op_ports),
-      .op_chunk    (op_chunk),
-      .op_window   (op_window),
-      .op_deadline (op_deadline),
-      .job_valid   (valid_reg),
-      .job_ever    (ever_reg),
-      .job_epoch   (epoch_reg),
-      .job_chunk   (chunk_reg),
-      .job_window  (window_reg),
-      .job_first   (first_reg),
-      .job_deadline(deadline_reg),
-      .job_partial (partial_reg),
-      .member      (member),
-      .checked     (op_checked),
-      .code        (op_check),
-      .changes     (op_changes)
+      .clk          (clk),
+      .check        (op_checks),
+      .op_commit    (op_commit),
+      .op_abort     (op_abort),
+      .op_job       (op_job),
+      .op_epoch     (op_epoch),
+      .op_first     (op_first),
+      .op_ports     (op_ports),
+      .op_chunk     (op_chunk),
+      .op_window    (op_window),
+      .op_deadline  (op_deadline),
+      .job_valid    (valid_reg),
+      .job_ever     (ever_reg),
+      .job_epoch    (epoch_reg),
+      .job_chunk    (chunk_reg),
+      .job_window   (window_reg),
+      .job_first    (first_reg),
+      .job_deadline (deadline_reg),
+      .job_partial  (partial_reg),
+      .member       (member),
+      .members_whole(members_whole),
+      .members_same (members_same),
+      .checked      (op_checked),
+      .code         (op_check),
+      .changes      (op_changes)
   );
 
   agg_job_places #(
@@ -569,6 +573,7 @@ module agg_jobs #(
   wire [15:0] newer = op_epoch - epoch_reg[16*op_index+:16];
   wire fits = op_job >> JOB_BITS == 0 && op_ports != 0 && op_ports >> PORTS == 0 &&
       op_chunk != 0 && op_chunk <= CHUNK && (op_chunk & ((1 << LANE_BITS) - 1)) == 0 &&
+      (op_ports[PORTS-1:0] & ~members_whole) == 0 &&
       op_window != 0 && op_window <= WINDOW && (op_window & (op_window - 1)) == 0 &&
       op_deadline >> 33 == 0 && !(op_deadline[32] && op_deadline[31:0] == 0);
   wire fresh = !ever_reg[op_index] || (newer != 0 && !newer[15]);
@@ -599,7 +604,7 @@ module agg_jobs #(
   reg [JOB_WIDTH-1:0] its_were;
   reg [9*PORTS-1:0] ranks_were;
   reg [121:0] op_was;
-  reg [191:0] op_rest_was;
+  reg [192+PORTS:0] op_rest_was;
   reg op_stays, set_up_was, flush_was, link_was, sets_up_was, all_done_was, complete_was;
   reg [PORTS-1:0] finished_was, finished_ranks_were;
   reg [PORTS-1:0] evicted_was, evict_was, evict_before, evicted_ranks_were, ranks_came;
@@ -629,7 +634,7 @@ module agg_jobs #(
     its_were <= its;
     ranks_were <= {its_member, its_ranks};
     op_was <= {op_commit, op_abort, op_job, op_epoch, op_first, op_ports};
-    op_rest_was <= {op_chunk, op_window, op_deadline};
+    op_rest_was <= {op_chunk, op_window, op_deadline, members_whole, members_same};
     op_stays <= !rst && op_valid && !op_done && !link_down;
     set_up_was <= !rst && is_set_up;
     flush_was <= its_flush;
@@ -668,7 +673,7 @@ module agg_jobs #(
       `PROMISED(
           !op_stays || ((op_valid || link_down) &&
           op_was == {op_commit, op_abort, op_job, op_epoch, op_first, op_ports} &&
-          op_rest_was == {op_chunk, op_window, op_deadline}));
+          op_rest_was == {op_chunk, op_window, op_deadline, members_whole, members_same}));
       `PROMISED(!(op_commit && op_abort));
       // agg_arbiter: held for two cycles and idle, it stays idle; it becomes idle in eight.
       `PROMISED(!hold_commits || held < 3 || !idle_was || idle);

@@ -6,6 +6,10 @@
 // soft reset clears the counters after all jobs have ended, so that it leaves no counts of theirs.
 // The staged registers are cleared in the cycle after that, and in the one after a reset.
 //
+// A shell with registers of its own answers accesses to them. It reports the code of each such write
+// at s_code, for LAST_CODE, and clears the staged registers for a new owner by clear_staged; both
+// between accesses alone. owned is OWNER of two cycles before.
+//
 // A link that goes down clears OWNER. A write that has not taken effect by then is refused as busy,
 // as is every write while the link is down; a job operation under way is cancelled. Reads go
 // on. The shell decides which accesses it forwards while the link is down.
@@ -43,11 +47,18 @@ module agg_registers #(
     input  wire        s_reg_write,
     input  wire [31:0] s_reg_addr,
     input  wire [63:0] s_reg_wdata,
-    input  wire        s_reg_partial,  // a write lacks bytes: it is refused
+    input  wire        s_reg_partial,   // a write lacks bytes: it is refused
+    input  wire        s_reg_stranger,  // a write of a host that may not: it is refused as busy
     output wire        m_reg_valid,
     input  wire        m_reg_ready,
     output wire [ 7:0] m_reg_code,
     output wire [63:0] m_reg_value,
+
+    // The shell's registers
+    input  wire       s_code_valid,
+    input  wire [7:0] s_code,
+    input  wire       clear_staged,
+    output wire       owned,         // OWNER is not zero
 
     // Job operations; see agg_jobs
     output wire        op_valid,
@@ -128,7 +139,7 @@ module agg_registers #(
 
   reg [1:0] state_reg;
   reg [2:0] step_reg;  // of STATE_ACCESS
-  reg write_reg, partial_reg;
+  reg write_reg, partial_reg, stranger_reg;
   reg cut_reg;  // the link went down during the access
   reg [31:0] addr_reg;  // stable from step 0 to the answer, like write_reg and data_reg
   reg [63:0] data_reg;
@@ -283,11 +294,11 @@ module agg_registers #(
           {64{at_job_reg[AT_FIRST_OVERFLOW]}} & first_overflow[64*j+:64] |
           {64{at_job_reg[AT_EVICTED]}} & job_evicted[64*j+:64];
     end
-    owned_reg     <= |owned_bytes_reg;
-    is_owner_reg  <= owner_differs_reg == 8'd0;
+    owned_reg <= |owned_bytes_reg;
+    is_owner_reg <= owner_differs_reg == 8'd0;
     job_owner_reg <= |owned_bytes_reg && token_differs_reg == 8'd0;
-    writable_reg  <= is_card_reg && |at_reg[CARD_PLACES-1:AT_OWNER];
-    writes_reg    <= at_reg & {CARD_PLACES{is_card_reg && write_reg && !partial_reg}};
+    writable_reg <= is_card_reg && |at_reg[CARD_PLACES-1:AT_OWNER];
+    writes_reg <= at_reg & {CARD_PLACES{is_card_reg && write_reg && !partial_reg && !stranger_reg}};
   end
 
   // -- Step 2: the value in the addressed job's register; the effect of a write -------------------
@@ -363,7 +374,7 @@ module agg_registers #(
   always @(posedge clk) begin
     to_owner_reg  <= may_write && takes_owner_reg;
     to_staged_reg <= stages_reg & {CARD_PLACES - AT_TOKEN{may_write}};
-    clears_reg    <= rst || clear_counters;
+    clears_reg    <= rst || clear_counters || clear_staged;
     if (to_owner_reg && !link_down) owner_reg <= data_reg;
     if (to_staged_reg[AT_TOKEN] && !link_down) token_reg <= data_reg;
     if (to_staged_reg[AT_PORTS] && !link_down) ports_reg <= data_reg;
@@ -386,12 +397,13 @@ module agg_registers #(
   always @(posedge clk) begin
     case (state_reg)
       STATE_IDLE: begin
-        write_reg   <= s_reg_write;
-        partial_reg <= s_reg_partial;
-        addr_reg    <= s_reg_addr;
-        data_reg    <= s_reg_wdata;
-        step_reg    <= 3'd0;
-        cut_reg     <= link_down;
+        write_reg    <= s_reg_write;
+        partial_reg  <= s_reg_partial;
+        stranger_reg <= s_reg_stranger;
+        addr_reg     <= s_reg_addr;
+        data_reg     <= s_reg_wdata;
+        step_reg     <= 3'd0;
+        cut_reg      <= link_down;
         if (s_reg_valid) state_reg <= STATE_ACCESS;
       end
 
@@ -417,6 +429,7 @@ module agg_registers #(
         if (m_reg_ready) state_reg <= STATE_IDLE;
       end
     endcase
+    if (s_code_valid) last_code_reg <= s_code;
     if (rst) begin
       state_reg     <= STATE_IDLE;
       last_code_reg <= CODE_DONE;
@@ -427,6 +440,7 @@ module agg_registers #(
   assign m_reg_valid    = state_reg == STATE_ANSWER;
   assign m_reg_code     = code_reg;
   assign m_reg_value    = value_reg;
+  assign owned          = owned_reg;
 
   assign op_valid       = state_reg == STATE_JOB;
   assign op_commit      = op_commit_reg;
@@ -448,7 +462,7 @@ module agg_registers #(
   reg was_reset = 1'b0;
   reg was_down;  // in the last cycle
   reg due;  // an accepted access is not answered yet
-  reg due_write, due_partial;
+  reg due_write, due_partial, due_stranger;
   reg [31:0] due_addr;
   reg [63:0] due_data;
   reg [2:0] age;  // cycles since it was accepted
@@ -475,13 +489,14 @@ module agg_registers #(
     answer <= {m_reg_code, m_reg_value};
     // Staged registers that are to be cleared are so already, to an access.
     registers <= {owner_reg, clears_reg ? 320'd0 : registers_now[319:0]};
-    clears_due <= rst || clear_counters;
+    clears_due <= rst || clear_counters || clear_staged;
     if (age != 3'd7) age <= age + 3'd1;
     effect <= effect || changed || op_done;
     if (link_down && age <= 3'd4) met_down <= 1'b1;
     if (accepted) begin
       due_write <= s_reg_write;
       due_partial <= s_reg_partial;
+      due_stranger <= s_reg_stranger;
       due_addr <= s_reg_addr;
       due_data <= s_reg_wdata;
       age <= 3'd0;
@@ -489,6 +504,7 @@ module agg_registers #(
       met_down <= link_down;
     end
     if (m_reg_valid && due_write) last_code <= m_reg_code;
+    if (s_code_valid) last_code <= s_code;
     if (rst) last_code <= CODE_DONE;
   end
 
@@ -496,6 +512,8 @@ module agg_registers #(
     if (was_reset) begin
       // agg_jobs: it answers an operation that is requested, and never as busy.
       `PROMISED(!op_done || (op_valid && op_code != CODE_BUSY));
+      // The shell: one access at a time, here or to its own registers.
+      `PROMISED(!due || !(s_code_valid || clear_staged));
 
       // Every accepted access is answered once, before the next is accepted, and at once unless
       // agg_jobs takes part. The answer is stable until it is taken.
@@ -512,21 +530,23 @@ module agg_registers #(
 
       // The access under way is the accepted one.
       if (due) assert (write_reg == due_write && partial_reg == due_partial);
+      if (due) assert (stranger_reg == due_stranger);
       if (due) assert (addr_reg == due_addr && data_reg == due_data);
       if (state_reg == STATE_ACCESS && age != 3'd0) assert (cut_reg == met_down);
 
       // agg_jobs works for whole writes alone, made while the link was up.
-      if (op_valid) assert (due_write && !due_partial && !met_down && age >= 3'd5);
+      if (op_valid) assert (due_write && !due_partial && !due_stranger && !met_down && age >= 3'd5);
       if (op_valid) assert (!effect && !changed);
       if (op_valid)
         assert (due_addr == REG_RELEASE || due_addr == REG_RESET ||
           due_addr == REG_JOB_COMMIT || due_addr == REG_JOB_ABORT);
 
-      // Reads, and writes that are refused as busy, change nothing.
+      // Reads, and writes that are refused as busy, change nothing. All of a stranger's are.
       if (m_reg_valid && (!due_write || m_reg_code == CODE_BUSY)) assert (!effect && !changed);
+      if (m_reg_valid && due_write && due_stranger) assert (!effect && !changed);
       // A staged register that was written has its value; a partial write has no effect.
       if (m_reg_valid && due_write && m_reg_code == CODE_DONE) begin
-        assert (!due_partial && !met_down);
+        assert (!due_partial && !due_stranger && !met_down);
         assert (due_addr != REG_JOB_TOKEN || token_reg == due_data);
         assert (due_addr != REG_JOB_DEADLINE || deadline_reg == due_data);
       end

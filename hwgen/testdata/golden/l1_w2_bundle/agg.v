@@ -114,7 +114,19 @@ module left_core (
     // A write lacks bytes: it is refused
     input wire s_reg_partial,
 
-    // Events of the shell, one per cycle
+    // The registers, addresses and owners of a shell on a network
+    input  wire        s_reg_stranger,
+    input  wire        s_code_valid,
+    input  wire [ 7:0] s_code,
+    input  wire        clear_staged,
+    input  wire [ 1:0] members_whole,
+    input  wire        members_same,
+    output wire        owned,
+    output wire [63:0] job_ports,
+    output wire        clear_counters,
+    output wire        set_up,
+
+    // Events of the shell: how many in a cycle
     input wire shell_frames,
     input wire shell_hunted,
     input wire shell_header_crc,
@@ -246,6 +258,8 @@ module left_core (
       .op_chunk     (op_chunk),
       .op_window    (op_window),
       .op_deadline  (op_deadline),
+      .members_whole(members_whole),
+      .members_same (members_same),
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (finished),
@@ -286,6 +300,9 @@ module left_core (
       .member       (member),
       .rank_of_port (rank_of_port)
   );
+
+  assign job_ports = op_ports;
+  assign set_up    = |sets_up;
 
   // -- Ports --
   wire [  1:0] req_valid;  // ports that request a commit
@@ -1228,7 +1245,6 @@ module left_core (
   wire [31:0] lag_value;
   wire [ 5:0] counter_index;
   wire [31:0] counter_value;
-  wire        clear_counters;
   wire [31:0] nonfinite_in;
   wire [31:0] nonfinite_out;
   wire [31:0] overflows;
@@ -1260,10 +1276,15 @@ module left_core (
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
       .s_reg_partial (s_reg_partial),
+      .s_reg_stranger(s_reg_stranger),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),
       .m_reg_value   (m_reg_value),
+      .s_code_valid  (s_code_valid),
+      .s_code        (s_code),
+      .clear_staged  (clear_staged),
+      .owned         (owned),
       .op_valid      (op_valid),
       .op_commit     (op_commit),
       .op_abort      (op_abort),
@@ -1482,6 +1503,10 @@ module left_top (
   wire         reply_valid;
   wire         reply_ready;
   wire [175:0] reply_header;
+  wire         unused_owned;  // for cards on a network
+  wire [ 63:0] unused_job_ports;  // for cards on a network
+  wire         unused_clear_counters;  // for cards on a network
+  wire         unused_set_up;  // for cards on a network
 
   // Transmit: whole beats, then payload words, then steps of a frame
   wire [ 31:0] egress_tdata;
@@ -1676,6 +1701,16 @@ module left_top (
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
       .s_reg_partial    (1'b0),
+      .s_reg_stranger   (1'b0),
+      .s_code_valid     (1'b0),
+      .s_code           (8'd0),
+      .clear_staged     (1'b0),
+      .members_whole    ({2{1'b1}}),
+      .members_same     (1'b1),
+      .owned            (unused_owned),
+      .job_ports        (unused_job_ports),
+      .clear_counters   (unused_clear_counters),
+      .set_up           (unused_set_up),
       .shell_frames     (event_frame),
       .shell_hunted     (event_hunted),
       .shell_header_crc (event_header_crc),

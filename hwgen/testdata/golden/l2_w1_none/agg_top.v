@@ -84,6 +84,10 @@ module agg_top (
   wire         port_start;  // a packet starts for the port
   wire         unused_member;  // each port is a link of its own
   wire [  7:0] unused_rank_of_port;
+  wire         unused_owned;  // for cards on a network
+  wire [ 63:0] unused_job_ports;  // for cards on a network
+  wire         unused_clear_counters;  // for cards on a network
+  wire         unused_set_up;  // for cards on a network
 
   agg_link_session u_session (
       .clk    (clk),
@@ -172,6 +176,16 @@ module agg_top (
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
       .s_reg_partial    (reg_partial),
+      .s_reg_stranger   (1'b0),
+      .s_code_valid     (1'b0),
+      .s_code           (8'd0),
+      .clear_staged     (1'b0),
+      .members_whole    ({1{1'b1}}),
+      .members_same     (1'b1),
+      .owned            (unused_owned),
+      .job_ports        (unused_job_ports),
+      .clear_counters   (unused_clear_counters),
+      .set_up           (unused_set_up),
       .shell_frames     (1'b0),
       .shell_hunted     (1'b0),
       .shell_header_crc (1'b0),

@@ -92,6 +92,10 @@ module agg_top (
   wire         reply_valid;
   wire         reply_ready;
   wire [175:0] reply_header;
+  wire         unused_owned;  // for cards on a network
+  wire [ 63:0] unused_job_ports;  // for cards on a network
+  wire         unused_clear_counters;  // for cards on a network
+  wire         unused_set_up;  // for cards on a network
 
   // Transmit: whole beats, then payload words, then steps of a frame
   wire [127:0] egress_tdata;
@@ -286,6 +290,16 @@ module agg_top (
       .m_reg_code       (answer_code),
       .m_reg_value      (answer_value),
       .s_reg_partial    (1'b0),
+      .s_reg_stranger   (1'b0),
+      .s_code_valid     (1'b0),
+      .s_code           (8'd0),
+      .clear_staged     (1'b0),
+      .members_whole    ({3{1'b1}}),
+      .members_same     (1'b1),
+      .owned            (unused_owned),
+      .job_ports        (unused_job_ports),
+      .clear_counters   (unused_clear_counters),
+      .set_up           (unused_set_up),
       .shell_frames     (event_frame),
       .shell_hunted     (event_hunted),
       .shell_header_crc (event_header_crc),

@@ -69,7 +69,19 @@ module agg_core (
     // A write lacks bytes: it is refused
     input wire s_reg_partial,
 
-    // Events of the shell, one per cycle
+    // The registers, addresses and owners of a shell on a network
+    input  wire        s_reg_stranger,
+    input  wire        s_code_valid,
+    input  wire [ 7:0] s_code,
+    input  wire        clear_staged,
+    input  wire [ 2:0] members_whole,
+    input  wire        members_same,
+    output wire        owned,
+    output wire [63:0] job_ports,
+    output wire        clear_counters,
+    output wire        set_up,
+
+    // Events of the shell: how many in a cycle
     input wire shell_frames,
     input wire shell_hunted,
     input wire shell_header_crc,
@@ -201,6 +213,8 @@ module agg_core (
       .op_chunk     (op_chunk),
       .op_window    (op_window),
       .op_deadline  (op_deadline),
+      .members_whole(members_whole),
+      .members_same (members_same),
       .op_done      (op_done),
       .op_code      (op_code),
       .finish       (finished),
@@ -241,6 +255,9 @@ module agg_core (
       .member       (member),
       .rank_of_port (rank_of_port)
   );
+
+  assign job_ports = op_ports;
+  assign set_up    = |sets_up;
 
   // -- Ports --
   wire [  2:0] req_valid;  // ports that request a commit
@@ -1184,7 +1201,6 @@ module agg_core (
   wire [31:0] lag_value;
   wire [ 5:0] counter_index;
   wire [31:0] counter_value;
-  wire        clear_counters;
   wire [31:0] nonfinite_in;
   wire [31:0] nonfinite_out;
   wire [31:0] overflows;
@@ -1216,10 +1232,15 @@ module agg_core (
       .s_reg_addr    (s_reg_addr),
       .s_reg_wdata   (s_reg_wdata),
       .s_reg_partial (s_reg_partial),
+      .s_reg_stranger(s_reg_stranger),
       .m_reg_valid   (m_reg_valid),
       .m_reg_ready   (m_reg_ready),
       .m_reg_code    (m_reg_code),
       .m_reg_value   (m_reg_value),
+      .s_code_valid  (s_code_valid),
+      .s_code        (s_code),
+      .clear_staged  (clear_staged),
+      .owned         (owned),
       .op_valid      (op_valid),
       .op_commit     (op_commit),
       .op_abort      (op_abort),

@@ -1,0 +1,387 @@
+// The addresses of members: staged for the next job, and the address table of all jobs.
+//
+// Registers write and read one staged address (MEMBER_ADDRESS, MEMBER_MAC) and read one entry of the
+// table (JOB_ADDRESS, JOB_MAC). clear makes all staged registers 0.
+//
+// Lookups. from_* asks who has a rank of a job, to_* where packets for a port of a job go; each
+// answers two enabled cycles later. A job that the card lacks, a rank without a port and a job number
+// without a first commit have no valid entry. to_same has all ports of the job with the same
+// address, so that one copy of a result can be for all of them.
+//
+// A commit, from commit_start to commit_done, with commit_job and commit_ports stable:
+//
+//   CHECK    the staged addresses are compared with the job's entries: members_same
+//   QUIET    hold_packets is high: the shell starts no lookup and no packet. Packets that were looked
+//            up before reach their judgement, until packets_busy was low for 8 cycles
+//   READY    commit_ready is high, and the core sets the job up, or does not
+//   RECEIVE  the job's entries are rewritten for from_*, rank by rank
+//   CLEAR    those of ranks that the job lacks become empty
+//   LEAVE    hold_packets is low. Packets that the core has started until now leave for the old
+//            addresses
+//   LOAD, COMPARE, STORE  the entries are rewritten for to_* and for the registers, port by port:
+//            each is compared with those of all ports
+//
+// If nothing was set up, the commit ends after READY and changes nothing. From RECEIVE to the end,
+// from_* finds no entry of this job: none of its packets enters the core before the table is whole.
+// Other jobs go on, except from QUIET to CLEAR. CHECK takes PORTS + 3 cycles, RECEIVE and CLEAR up to
+// 2 PORTS + 3, LOAD to STORE together PORTS * (PORTS + 8).
+//
+// Not done here: who may write, and when (agg_network_registers); comparing a sender with an entry
+// (the shell); which ports a job may have (agg_job_checks).
+
+`default_nettype none
+
+module agg_member_table #(
+    parameter integer PORTS = 4,
+    parameter integer PORT_BITS = 2,  // width of a port's number, at least 1
+    parameter integer JOBS = 1,
+    parameter integer JOB_BITS = 1,  // width of a job number, at least 1
+    parameter integer ETHERNET = 1  // Ethernet ports
+) (
+    input wire clk,
+    input wire rst,
+
+    // A register, stable while it is accessed
+    input  wire                 clear,
+    input  wire                 reg_write,  // to the staged register
+    input  wire                 reg_table,  // JOB_*; otherwise MEMBER_*
+    input  wire                 reg_mac,    // *_MAC; otherwise *_ADDRESS
+    input  wire [ JOB_BITS-1:0] reg_job,
+    input  wire [PORT_BITS-1:0] reg_port,
+    input  wire [         63:0] reg_wdata,
+    output wire [         63:0] reg_value,  // three cycles later
+
+    // A commit
+    input  wire                commit_start,     // a pulse
+    input  wire [JOB_BITS-1:0] commit_job,
+    input  wire [   PORTS-1:0] commit_ports,
+    output wire                commit_ready,     // the core may have the commit
+    input  wire                commit_answered,  // a pulse: the core has answered it
+    input  wire                set_up,           // a pulse before that: it has set the job up
+    output wire                commit_done,      // a pulse
+    output wire [   PORTS-1:0] members_whole,    // see agg_job_checks
+    output wire                members_same,
+
+    // Packets of the shell
+    output wire hold_packets,
+    input  wire packets_busy,    // a packet was looked up, and the core has not judged it
+    input  wire packet_started,  // a packet of the core, in the cycle of port_start; at most 255
+    input  wire packet_left,     // the oldest of them has left, with all its copies
+
+    // The sender of a packet
+    input  wire                 from_en,
+    input  wire [          7:0] from_job,
+    input  wire [          7:0] from_rank,
+    output wire                 from_valid,
+    output wire [         31:0] from_ip,
+    output wire [         15:0] from_port,
+    output wire [          7:0] from_ethernet,
+    output wire [PORT_BITS-1:0] from_dest,      // the core's port
+
+    // The receiver of a packet
+    input  wire                 to_en,
+    input  wire [ JOB_BITS-1:0] to_job,
+    input  wire [PORT_BITS-1:0] to_port,
+    output wire [         47:0] to_mac,
+    output wire [         31:0] to_ip,
+    output wire [         15:0] to_udp_port,
+    output wire [          7:0] to_ethernet,
+    output wire [    PORTS-1:0] to_same
+);
+
+  localparam integer STATE_IDLE = 0;
+  localparam integer STATE_CHECK = 1;
+  localparam integer STATE_QUIET = 2;
+  localparam integer STATE_READY = 3;
+  localparam integer STATE_RECEIVE = 4;
+  localparam integer STATE_CLEAR = 5;
+  localparam integer STATE_LEAVE = 6;
+  localparam integer STATE_LOAD = 7;
+  localparam integer STATE_COMPARE = 8;
+  localparam integer STATE_STORE = 9;
+  localparam integer STATES = 10;
+  localparam [STATES-1:0] ONE_STATE = 1;
+
+  localparam integer LAST_PORT = PORTS - 1;
+  localparam [PORT_BITS-1:0] LAST = LAST_PORT[PORT_BITS-1:0];
+  localparam integer BYTES = 13;  // of an address: IPv4, UDP port, MAC, Ethernet port
+
+  reg [STATES-1:0] at_reg;  // one-hot
+
+  // -- Staged addresses ---------------------------------------------------------------------------
+
+  reg [PORTS-1:0] address_set_reg, mac_set_reg;  // written since the last clear
+  reg [PORTS-1:0] whole_reg;  // neither the IPv4 address nor the UDP port is zero
+  reg [PORTS-1:0] beyond_reg;  // an Ethernet port that the card lacks
+
+  always @(posedge clk) begin
+    if (reg_write && !reg_mac) begin
+      address_set_reg[reg_port] <= 1'b1;
+      whole_reg[reg_port]       <= |reg_wdata[31:0] && |reg_wdata[47:32];
+    end
+    if (reg_write && reg_mac) begin
+      mac_set_reg[reg_port] <= 1'b1;
+      beyond_reg[reg_port]  <= {24'd0, reg_wdata[55:48]} >= ETHERNET;
+    end
+    if (clear || rst) begin
+      address_set_reg <= {PORTS{1'b0}};
+      mac_set_reg     <= {PORTS{1'b0}};
+      whole_reg       <= {PORTS{1'b0}};
+      beyond_reg      <= {PORTS{1'b0}};
+    end
+  end
+
+  assign members_whole = whole_reg & ~beyond_reg;
+
+  // -- Walks over the ports -----------------------------------------------------------------------
+
+  // A walk names each port once, or LOAD one of them. Cycle 1 reads the memories, cycle 2 replaces
+  // what was never written, cycle 3 compares byte by byte, and cycle 4 joins the bytes.
+  reg walks_reg;
+  reg [PORT_BITS-1:0] port_reg;  // of the walk
+  reg [2:0] valid_reg, last_reg;  // cycles 2 to 4; the walk's last port
+  reg [2:0] member_reg;
+  reg [PORT_BITS-1:0] port_1_reg, port_2_reg;
+
+  wire walk_ends = walks_reg && (at_reg[STATE_LOAD] || port_reg == LAST);
+  wire idle = at_reg[STATE_IDLE];
+  wire [PORT_BITS-1:0] staged_at = idle ? reg_port : port_reg;
+  wire [JOB_BITS+PORT_BITS-1:0] entry_at = idle ? {reg_job, reg_port} : {commit_job, port_reg};
+
+  wire [63:0] staged_address, staged_mac;
+  wire [103:0] entry;
+  reg address_set_1_reg, mac_set_1_reg, bound_1_reg;
+  reg [63:0] address_reg, mac_reg;  // staged
+  reg [103:0] entry_reg;  // Ethernet port and MAC, UDP port and IPv4
+  reg [63:0] value_reg;
+  reg [103:0] own_reg;  // of the row that is to be stored
+  reg [BYTES-1:0] differs_reg;
+  reg [JOBS-1:0] bound_reg;  // the number had a commit
+
+  wire [103:0] staged = {mac_reg[55:0], address_reg[47:0]};
+  wire [103:0] other = at_reg[STATE_CHECK] ? entry_reg : own_reg;
+  integer b;
+
+  always @(posedge clk) begin
+    port_1_reg        <= port_reg;
+    port_2_reg        <= port_1_reg;
+    valid_reg         <= {valid_reg[1:0], walks_reg};
+    last_reg          <= {last_reg[1:0], walk_ends};
+    member_reg        <= {member_reg[1:0], commit_ports[port_reg]};
+
+    address_set_1_reg <= address_set_reg[staged_at];
+    mac_set_1_reg     <= mac_set_reg[staged_at];
+    bound_1_reg       <= bound_reg[JOBS==1?0 : entry_at[PORT_BITS+:JOB_BITS]];
+    address_reg       <= staged_address & {64{address_set_1_reg}};
+    mac_reg           <= staged_mac & {64{mac_set_1_reg}};
+    entry_reg         <= entry & {104{bound_1_reg}};
+    if (reg_table) value_reg <= reg_mac ? {8'd0, entry_reg[103:48]} : {16'd0, entry_reg[47:0]};
+    else value_reg <= reg_mac ? mac_reg : address_reg;
+
+    for (b = 0; b < BYTES; b = b + 1) differs_reg[b] <= staged[8*b+:8] != other[8*b+:8];
+    if (at_reg[STATE_LOAD] && valid_reg[1]) own_reg <= staged;
+    if (rst) valid_reg <= 3'd0;
+    if (rst) last_reg <= 3'd0;
+  end
+
+  wire equal = differs_reg == {BYTES{1'b0}};
+  wire walked = last_reg[2];
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(PORT_BITS),
+      .APART    (1)
+  ) u_addresses (
+      .clk    (clk),
+      .wr_en  (reg_write && !reg_mac),
+      .wr_addr(reg_port),
+      .wr_data(reg_wdata),
+      .rd_en  (1'b1),
+      .rd_addr(staged_at),
+      .rd_data(staged_address)
+  );
+
+  agg_ram #(
+      .WIDTH    (64),
+      .ADDR_BITS(PORT_BITS),
+      .APART    (1)
+  ) u_macs (
+      .clk    (clk),
+      .wr_en  (reg_write && reg_mac),
+      .wr_addr(reg_port),
+      .wr_data(reg_wdata),
+      .rd_en  (1'b1),
+      .rd_addr(staged_at),
+      .rd_data(staged_mac)
+  );
+
+  assign reg_value = value_reg;
+
+  // -- A commit -----------------------------------------------------------------------------------
+
+  reg same_reg;
+  reg hold_reg;
+  reg [2:0] quiet_reg;  // cycles in which packets_busy was low
+  reg set_up_reg;
+  reg closed_reg;  // the job's entries are not whole
+  reg done_reg;
+  reg [7:0] outstanding_reg;  // packets that were started and have not left
+  reg [7:0] pending_reg;  // those of them that leave for the old addresses
+  reg [PORT_BITS:0] rank_reg;  // the next rank
+  reg [PORT_BITS-1:0] row_reg;
+  reg [PORTS-1:0] same_ports_reg;  // fills from the top: port 0 ends up lowest
+  reg row_member_reg;
+
+  wire [7:0] outstanding = outstanding_reg + {7'd0, packet_started} - {7'd0, packet_left};
+  wire answered = at_reg[STATE_READY] && commit_answered;
+  wire quiet = quiet_reg == 3'd7 && !packets_busy;
+  wire cleared = rank_reg == PORTS[PORT_BITS:0];
+  wire left = pending_reg == 8'd0;
+  wire from_wr_valid = at_reg[STATE_RECEIVE] && valid_reg[1] && member_reg[1];
+  wire from_wr_en = from_wr_valid || (at_reg[STATE_CLEAR] && !cleared);
+  wire final_row = row_reg == LAST;
+  wire closes = (answered && !set_up_reg) || (at_reg[STATE_STORE] && final_row);
+
+  wire [STATES-1:0] at_next;
+  assign at_next[STATE_IDLE] = (at_reg[STATE_IDLE] && !commit_start) || closes;
+  assign at_next[STATE_CHECK] = (at_reg[STATE_IDLE] && commit_start) ||
+      (at_reg[STATE_CHECK] && !walked);
+  assign at_next[STATE_QUIET] = (at_reg[STATE_CHECK] && walked) || (at_reg[STATE_QUIET] && !quiet);
+  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) || (at_reg[STATE_READY] && !answered);
+  assign at_next[STATE_RECEIVE] = (answered && set_up_reg) || (at_reg[STATE_RECEIVE] && !walked);
+  assign at_next[STATE_CLEAR] = (at_reg[STATE_RECEIVE] && walked) ||
+      (at_reg[STATE_CLEAR] && !cleared);
+  assign at_next[STATE_LEAVE] = (at_reg[STATE_CLEAR] && cleared) || (at_reg[STATE_LEAVE] && !left);
+  assign at_next[STATE_LOAD] = (at_reg[STATE_LEAVE] && left) || (at_reg[STATE_LOAD] && !walked) ||
+      (at_reg[STATE_STORE] && !final_row);
+  assign at_next[STATE_COMPARE] = (at_reg[STATE_LOAD] && walked) ||
+      (at_reg[STATE_COMPARE] && !walked);
+  assign at_next[STATE_STORE] = at_reg[STATE_COMPARE] && walked;
+
+  wire enters_walk = at_next != at_reg && (at_next[STATE_CHECK] || at_next[STATE_RECEIVE] ||
+      at_next[STATE_LOAD] || at_next[STATE_COMPARE]);
+  wire [PORT_BITS-1:0] row_next = at_reg[STATE_STORE] ? row_reg + 1'b1 : row_reg;
+
+  always @(posedge clk) begin
+    at_reg <= at_next;
+    done_reg <= closes;
+    hold_reg  <= at_next[STATE_QUIET] || at_next[STATE_READY] || at_next[STATE_RECEIVE] ||
+        at_next[STATE_CLEAR];
+    walks_reg <= enters_walk || (walks_reg && !walk_ends);
+    port_reg <= port_reg + 1'b1;
+    if (enters_walk) port_reg <= at_next[STATE_LOAD] ? row_next : {PORT_BITS{1'b0}};
+
+    if (at_reg[STATE_IDLE]) same_reg <= 1'b1;
+    if (at_reg[STATE_CHECK] && valid_reg[2] && member_reg[2] && !equal) same_reg <= 1'b0;
+    quiet_reg <= at_reg[STATE_QUIET] && !packets_busy ? quiet_reg + 3'd1 : 3'd0;
+    set_up_reg <= at_reg[STATE_READY] && (set_up_reg || set_up);
+
+    outstanding_reg <= outstanding;
+    if (at_reg[STATE_CLEAR]) pending_reg <= outstanding;
+    else if (packet_left && !left) pending_reg <= pending_reg - 8'd1;
+
+    if (at_reg[STATE_READY]) rank_reg <= {PORT_BITS + 1{1'b0}};
+    if (from_wr_en) rank_reg <= rank_reg + 1'b1;
+    row_reg <= at_reg[STATE_LEAVE] ? {PORT_BITS{1'b0}} : row_next;
+    if (valid_reg[2]) begin
+      same_ports_reg <= same_ports_reg >> 1;
+      same_ports_reg[PORTS-1] <= equal && member_reg[2];
+    end
+    if (at_reg[STATE_LOAD] && valid_reg[2]) row_member_reg <= member_reg[2];
+
+    if (answered && set_up_reg) closed_reg <= 1'b1;
+    if (closes) closed_reg <= 1'b0;
+    if (at_reg[STATE_STORE]) bound_reg[JOBS==1?0 : commit_job] <= 1'b1;
+    if (rst) begin
+      at_reg          <= ONE_STATE << STATE_IDLE;
+      done_reg        <= 1'b0;
+      hold_reg        <= 1'b0;
+      walks_reg       <= 1'b0;
+      closed_reg      <= 1'b0;
+      outstanding_reg <= 8'd0;
+      bound_reg       <= {JOBS{1'b0}};
+    end
+  end
+
+  assign commit_ready = at_reg[STATE_READY];
+  assign commit_done  = done_reg;
+  assign members_same = same_reg;
+  assign hold_packets = hold_reg;
+
+  // -- The table, for received packets ------------------------------------------------------------
+
+  localparam integer FROM_WIDTH = 57 + PORT_BITS;
+
+  wire [JOB_BITS-1:0] from_index = JOBS == 1 ? {JOB_BITS{1'b0}} : from_job[JOB_BITS-1:0];
+  wire [FROM_WIDTH-1:0] from_row;
+  reg from_known_reg;  // the row was written, and is whole
+  reg from_valid_reg;
+  reg [FROM_WIDTH-2:0] from_reg;
+
+  agg_ram #(
+      .WIDTH    (FROM_WIDTH),
+      .ADDR_BITS(JOB_BITS + PORT_BITS),
+      .APART    (1)
+  ) u_from (
+      .clk    (clk),
+      .wr_en  (from_wr_en),
+      .wr_addr({commit_job, rank_reg[PORT_BITS-1:0]}),
+      .wr_data({from_wr_valid, port_2_reg, mac_reg[55:48], address_reg[47:0]}),
+      .rd_en  (from_en),
+      .rd_addr({from_index, from_rank[PORT_BITS-1:0]}),
+      .rd_data(from_row)
+  );
+
+  always @(posedge clk) begin
+    if (from_en) begin
+      from_known_reg <= {24'd0, from_job} < JOBS && {24'd0, from_rank} < PORTS &&
+          bound_reg[from_index] && !(closed_reg && from_index == commit_job);
+      from_valid_reg <= from_known_reg && from_row[FROM_WIDTH-1];
+      from_reg <= from_row[FROM_WIDTH-2:0];
+    end
+  end
+
+  assign from_valid = from_valid_reg;
+  assign {from_dest, from_ethernet, from_port, from_ip} = from_reg;
+
+  // -- The table, for packets to members, and for the registers -----------------------------------
+
+  wire [103:0] row = own_reg & {104{row_member_reg}};
+  wire [103+PORTS:0] to_row;
+  reg [103+PORTS:0] to_reg;
+
+  agg_ram #(
+      .WIDTH    (104),
+      .ADDR_BITS(JOB_BITS + PORT_BITS),
+      .APART    (1)
+  ) u_entries (
+      .clk    (clk),
+      .wr_en  (at_reg[STATE_STORE]),
+      .wr_addr({commit_job, row_reg}),
+      .wr_data(row),
+      .rd_en  (1'b1),
+      .rd_addr(entry_at),
+      .rd_data(entry)
+  );
+
+  agg_ram #(
+      .WIDTH    (104 + PORTS),
+      .ADDR_BITS(JOB_BITS + PORT_BITS),
+      .APART    (1)
+  ) u_to (
+      .clk    (clk),
+      .wr_en  (at_reg[STATE_STORE]),
+      .wr_addr({commit_job, row_reg}),
+      .wr_data({same_ports_reg, row}),
+      .rd_en  (to_en),
+      .rd_addr({to_job, to_port}),
+      .rd_data(to_row)
+  );
+
+  always @(posedge clk) if (to_en) to_reg <= to_row;
+
+  assign {to_same, to_ethernet, to_mac, to_udp_port, to_ip} = to_reg;
+
+endmodule
+
+`default_nettype wire
