@@ -1,8 +1,5 @@
-// An Ethernet port of a card: MAC and crossing as on a board, and a card that returns each good frame.
-//
-// The bench of agg_eth_mac, which ethernet_mac.py writes, with both crossings. The card keeps whole
-// frames: it can begin one only when it has the rest. A frame that came bad is dropped, and error is
-// high for a cycle.
+// The bench of an Ethernet port of a board: agg_eth_mac, which ethernet_mac.py writes, both crossings,
+// and a card that returns each good frame.
 
 `default_nettype none
 
@@ -28,9 +25,8 @@ module ethernet_port #(
   wire [7:0] rx_tdata, tx_tdata;
   wire rx_tvalid, rx_tlast, rx_tuser, tx_tvalid, tx_tready, tx_tlast;
   wire [8*BYTES-1:0] card_rx_tdata, card_tx_tdata;
-  wire [BYTES-1:0] card_rx_tkeep, card_tx_tkeep, last_keep;
+  wire [BYTES-1:0] card_rx_tkeep, card_tx_tkeep;
   wire card_rx_tvalid, card_rx_tlast, card_rx_tuser, card_tx_tvalid, card_tx_tready, card_tx_tlast;
-  wire unused_payload;
 
   agg_eth_mac u_mac (
       .rst(eth_rst),
@@ -70,30 +66,24 @@ module ethernet_port #(
       .m_axis_tuser(card_rx_tuser)
   );
 
-  assign error = card_rx_tvalid && card_rx_tlast && card_rx_tuser;
-  assign card_tx_tkeep = card_tx_tlast ? last_keep : {BYTES{1'b1}};
-
-  agg_frame_queue #(
-      .WORD_BITS(8 * BYTES),
-      .DESCRIPTOR_BITS(BYTES),
-      .DEPTH_BITS(DEPTH_BITS),
-      .FRAME_BITS(6)
+  ethernet_card #(
+      .BYTES(BYTES),
+      .DEPTH_BITS(DEPTH_BITS)
   ) u_card (
       .clk(clk),
       .rst(rst),
-      .s_axis_tvalid(card_rx_tvalid),
-      .s_axis_tdata(card_rx_tdata),
-      .s_axis_tlast(card_rx_tlast),
-      .s_verdict_valid(card_rx_tvalid && card_rx_tlast),
-      .s_verdict_keep(!card_rx_tuser),
-      .s_verdict_descriptor(card_rx_tkeep),
-      .event_dropped(dropped),
-      .m_axis_tvalid(card_tx_tvalid),
-      .m_axis_tready(card_tx_tready),
-      .m_axis_tdata(card_tx_tdata),
-      .m_axis_tpayload(unused_payload),
-      .m_axis_tlast(card_tx_tlast),
-      .m_axis_tuser(last_keep)
+      .eth_rx_p0_tdata(card_rx_tdata),
+      .eth_rx_p0_tkeep(card_rx_tkeep),
+      .eth_rx_p0_tvalid(card_rx_tvalid),
+      .eth_rx_p0_tlast(card_rx_tlast),
+      .eth_rx_p0_tuser(card_rx_tuser),
+      .eth_tx_p0_tdata(card_tx_tdata),
+      .eth_tx_p0_tkeep(card_tx_tkeep),
+      .eth_tx_p0_tvalid(card_tx_tvalid),
+      .eth_tx_p0_tready(card_tx_tready),
+      .eth_tx_p0_tlast(card_tx_tlast),
+      .beat_strobe(dropped),
+      .error_strobe(error)
   );
 
   agg_eth_tx_cross #(

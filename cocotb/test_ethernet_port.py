@@ -152,7 +152,7 @@ def test_ethernet_port(size):
     cells = [PINS / "cells" / f"{name}.sv" for name in ("DELAYG", "IDDRX1F", "ODDRX1F")]
     run(
         "ethernet_port",
-        sources=[PINS / "generated.vlt", ROOT / "cocotb" / "ethernet_port.v", mac, *cells, *(leaf(name) for name in leaves)],
+        sources=[PINS / "generated.vlt", *(ROOT / "cocotb" / f"{name}.v" for name in ("ethernet_port", "ethernet_card")), mac, *cells, *(leaf(name) for name in leaves)],
         parameters={"BYTES": size, "DEPTH_BITS": 15 if size == 1 else 12},
         simulator="verilator",
     )
