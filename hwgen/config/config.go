@@ -20,11 +20,11 @@ type Config struct {
 	Chunk    int    // maximum number of elements in a chunk, a multiple of Lanes
 	Window   int    // maximum number of chunks in a job's window, a power of two
 	Jobs     int    // maximum number of jobs at a time
-	Link     int    // width of the link in bits a cycle; 0 for a shell without a link
-	Ethernet int    // Ethernet ports; 0 for a shell without them
-	MAC      uint64 // the card's MAC address until CARD_MAC is written, first byte highest
-	IP       uint32 // its IPv4 address likewise, first byte highest
-	UDPPort  int    // its UDP port likewise
+	Link     int    // width of the link, or of each Ethernet port, in bits a cycle; 0 for a shell without
+	Ethernet int    // Ethernet ports; 0 for a shell without
+	MAC      uint64 // the card's own address on the network when it is new, first byte highest;
+	IP       uint32 // 0 for a shell without Ethernet ports
+	UDPPort  int    // the same
 	Board    string // target board, by name; "" for none
 	Clock    int    // MHz of the card's clock on the board; 0 without a board
 	Prefix   string // of every module's name
@@ -75,6 +75,12 @@ func (c Config) Command() string {
 	}
 	if c.Link != 0 {
 		add("link", c.Link)
+	}
+	if c.Ethernet != 0 {
+		add("ethernet", c.Ethernet)
+		add("mac", MACText(c.MAC))
+		add("ip", IPText(c.IP))
+		add("udp-port", c.UDPPort)
 	}
 	if c.Board != "" {
 		add("board", c.Board)

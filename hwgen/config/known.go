@@ -14,7 +14,8 @@ type Known struct {
 	Formats, Sums, Shells []string
 	DSP                   []string // the sums that may use multiplier blocks for floating-point formats
 	Saturating            []string // the sums that may saturate for int32
-	Linked                []string // the shells that have a link
+	Linked                []string // the shells that have a byte-stream link
+	Networked             []string // the shells that have Ethernet ports
 	Boards                []Board
 }
 
@@ -83,9 +84,13 @@ func (k Known) results(format string) []string {
 }
 
 // maxChunk returns the largest chunk, in elements, that fits into a packet of the shell.
-// The length field limits it, and on a link the longest frame of data or result.
+// The length field limits it, and on a link the longest frame of data or result, or the largest
+// payload of a datagram.
 func (k Known) maxChunk(c Config) int {
 	most := 1<<16 - 1
+	if slices.Contains(k.Networked, c.Shell) {
+		return wire.MaxDatagramPayload * 8 / max(row(c.Format).Bits, row(c.Result).Bits)
+	}
 	if !slices.Contains(k.Linked, c.Shell) {
 		return most
 	}

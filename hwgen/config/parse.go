@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"tributary/driver/wire"
 )
 
 // Options is a valid command line.
@@ -20,6 +22,8 @@ type Options struct {
 	Boards  bool   // print the table of boards and do nothing else; other flags are not checked
 	Help    bool   // print the help and do nothing else; other flags are not checked
 	Version bool   // print the version and do nothing else; other flags are not checked
+
+	mac, ip string // as given
 }
 
 // flagDoc is one line of the help.
@@ -42,6 +46,7 @@ func Parse(args []string, known Known) (Options, error) {
 	}
 	given := map[string]bool{}
 	p.flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	p.errs = append(p.errs, o.onNetwork(known, given, p.bad)...)
 	err := o.complete(known, given, p.bad)
 	if given["o"] && o.Dir == "" {
 		p.errs = append(p.errs, errors.New("-o: the folder's name is empty"))
@@ -79,7 +84,11 @@ func newParser(o *Options, known Known) *parser {
 	p.number(&o.Jobs, "jobs", "N", 1, "run N reductions at once, which share the card's chunks in flight:\na power of two, 1 to 16")
 	p.text(&o.Shell, "shell", "NAME", known.Shells[0], "put this shell around the core: "+orList(known.Shells))
 	p.text(&o.RegPort, "registers", "PORT", RegPortAXIL, "shell none: make the register port AXI4-Lite (axil),\nor a bus of one access at a time (bus)")
-	p.number(&o.Link, "link", "BITS", defaultLink, "make the byte stream 8, 16, 32 or 64 bits wide;\na board sets its own width")
+	p.number(&o.Link, "link", "BITS", defaultLink, "make the byte stream 8, 16, 32 or 64 bits wide,\nor each Ethernet port of shell udp 8, 64 (its default) or 512;\na board sets its own width")
+	p.number(&o.Ethernet, "ethernet", "N", 1, "shell udp: give the card N Ethernet ports, 1 to 16;\nwith more than one, it is also a switch for other frames")
+	p.text(&o.mac, "mac", "ADDRESS", defaultMAC, "shell udp: the card's MAC address when it is new")
+	p.text(&o.ip, "ip", "ADDRESS", defaultIP, "shell udp: the card's IPv4 address when it is new")
+	p.number(&o.UDPPort, "udp-port", "N", int(wire.NetworkPort), "shell udp: the card's UDP port when it is new")
 	if len(known.Boards) > 0 {
 		p.text(&o.Board, "board", "NAME", "", "add top, constraints and build script of a board: "+orList(known.boardNames())+";\nwithout -lanes, use the largest recorded card that fits and meets its clock")
 		p.number(&o.Clock, "clock", "MHZ", 0, "run the card at this clock (default the board's)")

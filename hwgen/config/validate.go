@@ -23,6 +23,9 @@ const (
 	defaultWindow  = 8
 	defaultLink    = 32
 
+	maxEthernet         = 16
+	defaultEthernetLink = 64
+
 	// DefaultPrefix is the default prefix of module names.
 	DefaultPrefix = "agg"
 
@@ -34,6 +37,7 @@ const (
 
 var (
 	links      = []int{8, 16, 32, 64}
+	macWidths  = []int{8, 64, 512}
 	regPorts   = []string{RegPortAXIL, RegPortBus}
 	prefixText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 )
@@ -96,11 +100,21 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 		"%q: must be a letter and then letters, digits or _, at most %d in all", c.Prefix, maxPrefix)
 
 	if shell {
-		if slices.Contains(known.Linked, c.Shell) {
-			check("link", slices.Contains(links, c.Link), "%d: must be 8, 16, 32 or 64 bits", c.Link)
+		linked, networked := slices.Contains(known.Linked, c.Shell), slices.Contains(known.Networked, c.Shell)
+		if linked || networked {
 			check("registers", !given["registers"], "%s: shell %s has no register port, packets access its registers; leave -registers out", c.RegPort, c.Shell)
 			c.RegPort = ""
-		} else {
+		}
+		switch {
+		case linked:
+			check("link", slices.Contains(links, c.Link), "%d: must be 8, 16, 32 or 64 bits", c.Link)
+		case networked:
+			ok := check("link", slices.Contains(macWidths, c.Link), "%d: an Ethernet port has 8, 64 or 512 bits", c.Link)
+			if ok && lanes && format && result {
+				narrow := c.Lanes * min(row(c.Format).Bits, row(c.Result).Bits)
+				check("link", c.Link <= narrow, "%d: an Ethernet port cannot be wider than a beat, which has %d bits; use more lanes", c.Link, narrow)
+			}
+		default:
 			check("link", !given["link"], "%d: shell %s has no link; leave -link out", c.Link, c.Shell)
 			c.Link = 0
 			name("registers", c.RegPort, regPorts)
@@ -161,6 +175,40 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 	}
 	if c.Clock == 0 && !given["clock"] {
 		c.Clock = b.Clock
+	}
+	return errs
+}
+
+// onNetwork sets the card's own address and its Ethernet ports, or nothing for a shell without, and
+// returns all mistakes.
+func (o *Options) onNetwork(known Known, given, bad map[string]bool) (errs []error) {
+	fail := func(flag string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("-%s %w", flag, err))
+		}
+	}
+	if !slices.Contains(known.Networked, o.Shell) {
+		for _, flag := range []string{"ethernet", "mac", "ip", "udp-port"} {
+			if given[flag] && slices.Contains(known.Shells, o.Shell) {
+				errs = append(errs, fmt.Errorf("-%s: shell %s has no Ethernet ports; leave it out, or say -shell %s", flag, o.Shell, orList(known.Networked)))
+			}
+		}
+		o.Ethernet, o.UDPPort = 0, 0
+		return errs
+	}
+	if !given["link"] {
+		o.Link = defaultEthernetLink
+	}
+	var err error
+	o.MAC, err = ParseMAC(o.mac)
+	fail("mac", err)
+	o.IP, err = ParseIP(o.ip)
+	fail("ip", err)
+	if (o.Ethernet < 1 || o.Ethernet > maxEthernet) && !bad["ethernet"] {
+		fail("ethernet", fmt.Errorf("%d: must be 1 to %d", o.Ethernet, maxEthernet))
+	}
+	if (o.UDPPort < 1 || o.UDPPort > 65535) && !bad["udp-port"] {
+		fail("udp-port", fmt.Errorf("%d: must be 1 to 65535", o.UDPPort))
 	}
 	return errs
 }

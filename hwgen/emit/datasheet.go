@@ -142,6 +142,17 @@ var portDocs = map[string]string{
 	"link_tx_tvalid": "The word is valid, and stable until accepted.",
 	"link_tx_tready": "The word is accepted.",
 
+	"eth_rx_p{n}_tdata":  "Bytes from the MAC of Ethernet port n, the first in the lowest bits: a frame from the destination's MAC address on, without FCS.",
+	"eth_rx_p{n}_tkeep":  "Valid bytes: contiguous from bit 0; all but in a frame's last word.",
+	"eth_rx_p{n}_tvalid": "The word is valid. The card takes every word.",
+	"eth_rx_p{n}_tlast":  "Last word of the frame.",
+	"eth_rx_p{n}_tuser":  "With the last word: the FCS was wrong, or the frame is bad for another reason.",
+	"eth_tx_p{n}_tdata":  "Bytes to the MAC of Ethernet port n, likewise. A frame has 60 bytes or more; the MAC adds preamble, FCS and gap.",
+	"eth_tx_p{n}_tkeep":  "Valid bytes: contiguous from bit 0; all but in a frame's last word.",
+	"eth_tx_p{n}_tvalid": "The word is valid, and stable until accepted. A frame has no pause inside.",
+	"eth_tx_p{n}_tready": "The MAC accepts the word.",
+	"eth_tx_p{n}_tlast":  "Last word of the frame.",
+
 	"s_axis_p{n}_tdata":  "A beat from worker n, lane 0 in the lowest bits.",
 	"s_axis_p{n}_tkeep":  "All ones in a payload beat; 0 in the single beat of a packet without payload.",
 	"s_axis_p{n}_tvalid": "The beat is valid.",

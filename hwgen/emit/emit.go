@@ -46,7 +46,7 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	files = append(files, sim...)
 	files = append(files, board...)
 	files = append(files,
-		File{"regs.h", tables.C(p.Prefix)},
+		File{"regs.h", tables.C(p.Prefix, p.Shell.Ethernet)},
 		File{"regs.json", tables.JSON()},
 		File{"README.md", datasheet},
 		File{"block.svg", picture(p)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tributary/driver/wire"
+	"tributary/hwgen/config"
 	"tributary/hwgen/plan"
 	"tributary/hwgen/tables"
 )
@@ -30,7 +31,11 @@ type Manifest struct {
 	Window   int    `json:"window"` // chunks
 	Jobs     int    `json:"jobs"`
 	Shell    string `json:"shell"`
-	Link     int    `json:"link"`                    // bits; 0 without a link
+	Link     int    `json:"link"`               // bits, of the link or of each Ethernet port; 0 without
+	Ethernet int    `json:"ethernet,omitempty"` // Ethernet ports; absent with another shell
+	MAC      string `json:"mac,omitempty"`      // the card's own address when it is new
+	IP       string `json:"ip,omitempty"`
+	UDPPort  int    `json:"udp_port,omitempty"`
 	RegPort  string `json:"register_port,omitempty"` // axil or bus; absent if packets access registers
 	Board    string `json:"board,omitempty"`         // target board
 	Clock    int    `json:"clock_mhz,omitempty"`     // of the card on the board
@@ -117,6 +122,9 @@ func newManifest(p *plan.Plan) Manifest {
 		Undecided:  p.Undecided(),
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
+	}
+	if p.Ethernet != 0 {
+		m.Ethernet, m.MAC, m.IP, m.UDPPort = p.Ethernet, config.MACText(p.MAC), config.IPText(p.IP), p.UDPPort
 	}
 	for _, port := range ports(p.Top()) {
 		m.Ports = append(m.Ports, Port{port.Name, directionWord(port.Direction), port.Width})

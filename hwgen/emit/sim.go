@@ -21,16 +21,25 @@ const buildFolder = "sim/build"
 // card's Verilog files.
 func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "arithmetic.h", "selftest.cpp"}
-	if p.Shell.Link {
-		names = append(names, "link.h", "sim_main.cpp")
-	} else {
-		names = append(names, "ports.h", "registers.h.tmpl")
+	program := ""
+	switch {
+	case p.Shell.Link:
+		program = "sim_main.cpp"
+		names = append(names, "link.h", program)
+	case p.Shell.Ethernet:
+		program = "frames_main.cpp"
+		names = append(names, "pins.h", "mac.h", "ethernet.h", program)
+	default:
+		names = append(names, "pins.h", "ports.h", "registers.h.tmpl")
 	}
 	values := simValues{
 		Manifest:   m,
 		Sources:    sources,
 		RegsPrefix: strings.ToUpper(p.Prefix),
 		HasLink:    p.Shell.Link,
+		Main:       program,
+		OwnMAC:     p.MAC,
+		OwnIP:      p.IP,
 
 		FormatNumber: p.Format.Format,
 		ResultNumber: p.Result.Format,
@@ -38,6 +47,9 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 	}
 	for i := range p.Workers {
 		values.Ports = append(values.Ports, i)
+	}
+	for i := range p.Ethernet {
+		values.EthernetPorts = append(values.EthernetPorts, i)
 	}
 	var files []File
 	for _, name := range names {
@@ -62,7 +74,12 @@ type simValues struct {
 	Sources    []string // the card's Verilog, relative to its folder
 	RegsPrefix string   // of the names in regs.h
 	HasLink    bool     // the card has link pins
+	Main       string   // the source of the virtual card; "" where there is none
 	Ports      []int    // 0, 1, ... workers-1
+
+	EthernetPorts []int  // 0, 1, ...
+	OwnMAC        uint64 // the card's own address when it is new
+	OwnIP         uint32
 
 	FormatNumber, ResultNumber wire.Format
 	SumNumber                  wire.Sum

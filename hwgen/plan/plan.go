@@ -84,7 +84,7 @@ func Build(c config.Config) (*Plan, error) {
 		p.SumLatency++ // whether a beat is decided is known too late for the cache
 	}
 	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
-	if !p.Shell.Link {
+	if !p.Shell.Link && !p.Shell.Ethernet {
 		p.PortLatency = p.Latency + queueLatency
 	}
 	p.identify()
@@ -241,7 +241,9 @@ type Shell struct {
 	Code wire.Shell
 	Doc  string // one sentence for the datasheet
 	Down string // another: the fate of pending packets when link_up falls
-	Link bool   // has a link of configurable width
+	Link bool   // has a byte-stream link of configurable width
+
+	Ethernet bool // has Ethernet ports of configurable width
 
 	// modules builds the modules around agg_core, agg_top last.
 	modules func(*Plan) []*netlist.Module
@@ -254,7 +256,7 @@ func (s Shell) name() string  { return s.Name }
 // The registries. Each entry has a file of its own.
 var (
 	sums   = []Sum{tree, fused, exact, maximum}
-	shells = []Shell{stream, none}
+	shells = []Shell{stream, none, udp}
 )
 
 // Known returns what a configuration may name.
@@ -271,6 +273,9 @@ func Known() config.Known {
 	for _, s := range shells {
 		if s.Link {
 			k.Linked = append(k.Linked, s.Name)
+		}
+		if s.Ethernet {
+			k.Networked = append(k.Networked, s.Name)
 		}
 	}
 	for _, b := range boards.All() {

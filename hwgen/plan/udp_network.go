@@ -88,9 +88,10 @@ func (p *Plan) networkRegisters(m *netlist.Module) {
 	for _, name := range answerSignals {
 		i.Connect("s_reg_"+name, "answer_"+name)
 	}
-	for _, name := range []string{"valid", "ready", "header", "mac", "ip", "port", "ethernet"} {
+	for _, name := range []string{"valid", "ready", "header", "mac", "ip", "port"} {
 		i.Connect("m_reply_"+name, "reply_"+name)
 	}
+	i.Connect("m_reply_ethernet", p.replyEthernet())
 }
 
 // memberTable adds agg_member_table, and records its memories.
@@ -100,6 +101,7 @@ func (p *Plan) memberTable(m *netlist.Module) {
 	p.memory("addresses of ranks", 1, jobs*ports, 57+indexWidth(p.Workers))
 	p.memory("addresses of ports, for packets", 1, jobs*ports, 104+p.Workers)
 	p.memory("addresses of ports, for registers", 1, jobs*ports, 104)
+	m.Wire("unused_to_ethernet", 8*p.Ethernet, "a store is for one Ethernet port")
 	i := m.Instance("agg_member_table", "u_member_table", "")
 	p.networkParams(i)
 	i.Param("ETHERNET", fmt.Sprint(p.Ethernet)).
@@ -112,7 +114,8 @@ func (p *Plan) memberTable(m *netlist.Module) {
 		Connect("reg_wdata", "access_wdata").
 		Connect("reg_value", "table_value").
 		Connect("commit_ports", netlist.Slice("job_ports", 0, p.Workers)).
-		Connect("hold_packets", "table_hold")
+		Connect("hold_packets", "table_hold").
+		Connect("to_ethernet", "unused_to_ethernet")
 }
 
 // networkCounters adds agg_network_counters.
@@ -144,19 +147,20 @@ func (p *Plan) networkWires() []jobWire {
 		{"reg_valid", 1, ""}, {"reg_ready", 1, ""}, {"reg_write", 1, ""}, {"reg_addr", 32, ""}, {"reg_wdata", 64, ""},
 		{"answer_valid", 1, ""}, {"answer_ready", 1, ""}, {"answer_code", 8, ""}, {"answer_value", 64, ""},
 		{"reply_valid", 1, ""}, {"reply_ready", 1, ""}, {"reply_header", 8 * wire.MaskHeaderBytes, ""},
-		{"reply_mac", 48, ""}, {"reply_ip", 32, ""}, {"reply_port", 16, ""}, {"reply_ethernet", 8, ""},
+		{"reply_mac", 48, ""}, {"reply_ip", 32, ""}, {"reply_port", 16, ""}, {p.replyEthernet(), 8, "the Ethernet port"},
 		{"own_mac", 48, ""}, {"own_ip", 32, ""}, {"own_port", 16, ""},
 		{"lease_over", 1, "the owner loses the card"},
 		{"hold_packets", 1, "start no lookup and no packet towards the core"},
 		{"packets_busy", 1, "a packet was looked up and is not judged"},
 		{"packet_started", 1, "the core starts a packet"},
 		{"packet_left", 1, "the oldest started packet has left with all copies"},
-		{"from_en", 1, ""}, {"from_job", 8, ""}, {"from_rank", 8, ""}, {"from_valid", 1, ""},
-		{"from_ip", 32, ""}, {"from_port", 16, ""}, {"from_ethernet", 8, ""}, {"from_dest", indexWidth(p.Workers), "the core's port"},
-		{"to_en", 1, ""}, {"to_job", indexWidth(p.Jobs), ""}, {"to_port", indexWidth(p.Workers), ""}, {"to_mac", 48, ""},
-		{"to_ip", 32, ""}, {"to_udp_port", 16, ""}, {"to_ethernet", 8, ""}, {"to_same", p.Workers, "ports with the same address"},
 		{"drop_valid", p.Ethernet, "by Ethernet port, like the next"}, {"drop_reason", 4 * p.Ethernet, ""},
 		{"stranger", p.Ethernet, ""}, {"passed", p.Ethernet, ""}, {"dropped", udpQueues * p.Ethernet, ""},
+	}
+	for _, prefix := range []string{"from_", "to_"} {
+		for _, w := range p.lookups(prefix) {
+			list = append(list, jobWire{w.name, w.width * p.Ethernet, w.doc})
+		}
 	}
 	for _, s := range p.networkInputs() {
 		list = append(list, jobWire{s.name, s.width, ""})
@@ -165,4 +169,29 @@ func (p *Plan) networkWires() []jobWire {
 		list = append(list, jobWire{s.name, s.width, ""})
 	}
 	return list
+}
+
+// lookups lists the wires of a lookup in the address table, of which each Ethernet port has one: with
+// prefix from_, who has a rank; with to_, where packets for a port of the core go.
+func (p *Plan) lookups(prefix string) []jobWire {
+	port := indexWidth(p.Workers)
+	if prefix == "from_" {
+		return []jobWire{
+			{"from_en", 1, ""}, {"from_job", 8, ""}, {"from_rank", 8, ""}, {"from_valid", 1, "two enabled cycles later"},
+			{"from_ip", 32, ""}, {"from_port", 16, ""}, {"from_ethernet", 8, ""}, {"from_dest", port, "the core's port"},
+		}
+	}
+	return []jobWire{
+		{"to_en", 1, ""}, {"to_job", indexWidth(p.Jobs), ""}, {"to_port", port, ""}, {"to_mac", 48, "two enabled cycles later"},
+		{"to_ip", 32, ""}, {"to_udp_port", 16, ""}, {"to_same", p.Workers, "ports with the same address"},
+	}
+}
+
+// replyEthernet names the wire with the Ethernet port where a reply leaves: a card with one port knows
+// it.
+func (p *Plan) replyEthernet() string {
+	if p.Ethernet == 1 {
+		return "unused_reply_ethernet"
+	}
+	return "reply_ethernet"
 }

@@ -244,11 +244,15 @@ func pyBool(v bool) string {
 }
 
 // C prints the constants as a C header. All names start with prefix in upper case.
-func C(prefix string) []byte {
+func C(prefix string, network bool) []byte {
+	all := sections()
+	if network {
+		all = append(all, networkSections()...)
+	}
 	p := strings.ToUpper(prefix)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "/* Registers, codes and header constants of the card. */\n#ifndef %s_REGS_H\n#define %s_REGS_H\n", p, p)
-	for _, s := range sections() {
+	for _, s := range all {
 		fmt.Fprintf(&b, "\n/* %s */\n", s.title)
 		for _, c := range s.constants {
 			suffix := ""

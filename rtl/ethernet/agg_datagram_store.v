@@ -1,4 +1,5 @@
-// Keeps packets of the core, and replays each once for each receiver, in the order of ports.
+// Keeps packets of the core, and replays each once for each receiver, in the order of ports. A copy
+// may serve several receivers with one address (m_copy_done); those get no copy of their own.
 //
 // The words of payloads are in one ring, which holds two of the largest packets: one leaves while
 // the next one comes. A word's place is free again when its last copy has been read. Short packets
@@ -50,7 +51,9 @@ module agg_datagram_store #(
     // A copy to be sent
     output wire             m_copy_valid,
     input  wire             m_copy_ready,
+    input  wire [PORTS-1:0] m_copy_done,    // with ready: receivers that this copy serves
     output wire [PORTS-1:0] m_copy_dest,    // one-hot
+    output wire             m_copy_final,   // with ready: no other receivers are left
     output wire [    239:0] m_copy_header,
     output wire             m_copy_bare,
     output wire [      1:0] m_copy_ecn,     // of the IP header
@@ -176,16 +179,17 @@ module agg_datagram_store #(
   assign {head_bare, head_dest, header} = heads[rd_reg];
   wire [NUMBER_BITS-1:0] size = sizes[rd_reg];
   wire [PORTS-1:0] first = head_dest & (~head_dest + 1'b1);
-  wire [PORTS-1:0] then = left_reg & (~left_reg + 1'b1);
+  wire [PORTS-1:0] rest = left_reg & ~m_copy_done;
+  wire [PORTS-1:0] then = rest & (~rest + 1'b1);
   wire taken = m_copy_valid && m_copy_ready;
-  wire final_copy = left_reg == {PORTS{1'b0}};
+  wire final_copy = rest == {PORTS{1'b0}};
 
   assign load = waits_reg && !held_reg;
 
   always @(posedge clk) begin
     if (taken) begin
       port_reg <= then;
-      left_reg <= left_reg & ~then;
+      left_reg <= rest & ~then;
     end
     if (load) begin
       port_reg <= first;
@@ -204,6 +208,7 @@ module agg_datagram_store #(
 
   assign m_copy_valid  = held_reg && (bare_reg || !next_valid_reg);
   assign m_copy_dest   = port_reg;
+  assign m_copy_final  = final_copy;
   assign m_copy_header = header_reg;
   assign m_copy_bare   = bare_reg;
   assign m_copy_ecn    = ecn_reg;
@@ -321,7 +326,7 @@ module agg_datagram_store #(
   reg [8*BYTES-1:0] put_word;
 
   // What leaves
-  reg [PORTS-1:0] sent;  // ports to which copies of the held packet went
+  reg [PORTS-1:0] sent;  // ports that copies of the held packet served
   reg [N-1:0] read_first, read_word, fetched_word, out_word;
   reg [LEFT_BITS-1:0] read_size;
   reg fetched_ends, out_ends;
@@ -365,7 +370,7 @@ module agg_datagram_store #(
     if (begins) reads <= next;
     if (s_word_valid && words_stored == word) put_word <= s_word_data;
 
-    sent <= load ? 0 : taken ? sent | port_reg : sent;
+    sent <= load ? 0 : taken ? sent | port_reg | (left_reg & m_copy_done) : sent;
     if (begins) read_size <= next_size_reg;
     if (fetch) begin
       fetched_word <= read_word;
@@ -519,7 +524,7 @@ module agg_datagram_store #(
       if (held_reg) begin
         assert (port_reg != 0 && (port_reg & (port_reg - 1'b1)) == 0);
         assert ((left_reg & (port_reg | (port_reg - 1'b1))) == 0);
-        assert ((sent & ~(port_reg - 1'b1)) == 0);
+        assert ((sent & (port_reg | left_reg)) == 0);
       end else begin
         assert (!holds);
       end

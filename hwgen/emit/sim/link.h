@@ -30,6 +30,7 @@ constexpr uint8_t SYNC[4] = {0xa5, 'T', 'R', 'B'};
 class Host {
   public:
     static constexpr bool SHARED = true;
+    static constexpr bool DATAGRAMS = false;
 
     explicit Host(std::mt19937_64 &random) : random(random) {
         top.rst = 1;
@@ -91,6 +92,10 @@ class Host {
         in.erase(in.begin(), in.begin() + long(frame));
         return true;
     }
+
+    // Stages the addresses of a job's members: these have none.
+    template <typename Write>
+    void stage_members(const std::vector<int> &, Write) {}
 
     // Runs one clock cycle.
     void tick() {

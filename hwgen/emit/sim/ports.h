@@ -12,27 +12,8 @@
 #include "bench.h"
 #include "card.h"
 #include "packet.h"
+#include "pins.h"
 #include "registers.h"
-
-// Access to bytes [at, at+n) of pins of any width, lowest byte first. Verilator represents up to 64
-// bits as an integer, and more as words of 32 bits.
-template <typename T>
-uint8_t get_byte(const T &pins, size_t at) {
-    return uint8_t(pins >> (8 * at));
-}
-template <std::size_t N>
-uint8_t get_byte(const VlWide<N> &pins, size_t at) {
-    return uint8_t(pins[at / 4] >> (8 * (at % 4)));
-}
-template <typename T>
-void put_byte(T &pins, size_t at, uint8_t byte) {
-    pins = T(pins & ~(T(0xff) << (8 * at))) | T(T(byte) << (8 * at));
-}
-template <std::size_t N>
-void put_byte(VlWide<N> &pins, size_t at, uint8_t byte) {
-    unsigned shift = 8 * (at % 4);
-    pins[at / 4] = (pins[at / 4] & ~(0xffu << shift)) | uint32_t(byte) << shift;
-}
 
 constexpr size_t ELEMENT_BYTES = size_t(format_of(FORMAT).bits) / 8, BEAT_BYTES = ELEMENT_BYTES * LANES;
 constexpr size_t SUM_BYTES = size_t(format_of(RESULT_FORMAT).bits) / 8, SUM_BEAT_BYTES = SUM_BYTES * LANES;
@@ -40,6 +21,7 @@ constexpr size_t SUM_BYTES = size_t(format_of(RESULT_FORMAT).bits) / 8, SUM_BEAT
 class Host {
   public:
     static constexpr bool SHARED = false;
+    static constexpr bool DATAGRAMS = false;
 
     explicit Host(std::mt19937_64 &random) : random(random), pins(pins_of(top)), out(PORTS), in(PORTS) {
         top.rst = 1;
@@ -83,6 +65,10 @@ class Host {
         received.pop_front();
         return true;
     }
+
+    // Stages the addresses of a job's members: these have none.
+    template <typename Write>
+    void stage_members(const std::vector<int> &, Write) {}
 
     // Runs one clock cycle.
     void tick() {

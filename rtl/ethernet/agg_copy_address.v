@@ -1,0 +1,133 @@
+// Looks up the address to which a copy of a packet leaves, between agg_datagram_store and
+// agg_eth_transmit.
+//
+// A copy for a port of the core has the address of the member there, from the address table; the
+// copy is for all of the job's members with that address (m_copy_done). The copy for the port behind
+// them is a reply to a register access, which leaves for the sender of that access.
+//
+// A copy waits at s_copy for the table's two cycles. m_copy_valid and the address are registers; all
+// other fields pass beside. Throughput: a copy every four cycles. left is a pulse when the last copy
+// of a packet of the core has got its address, and is taken.
+
+`default_nettype none
+
+module agg_copy_address #(
+    parameter integer PORTS = 4,
+    parameter integer PORT_BITS = 2,
+    parameter integer JOB_BITS = 1
+) (
+    input wire clk,
+    input wire rst,
+
+    // From agg_datagram_store
+    input  wire                s_copy_valid,
+    output wire                s_copy_ready,
+    input  wire [     PORTS:0] s_copy_dest,   // one-hot; the highest bit: a reply
+    input  wire [JOB_BITS-1:0] s_copy_job,
+    input  wire                s_copy_final,  // no copy follows but those in s_copy_done
+    output wire [     PORTS:0] s_copy_done,   // receivers that this copy serves
+
+    // Sender of the access whose reply is in the store, until that has left
+    input wire [47:0] reply_mac,
+    input wire [31:0] reply_ip,
+    input wire [15:0] reply_port,
+
+    // Address table: the entry two enabled cycles after its job and port
+    output wire                 to_en,
+    output wire [ JOB_BITS-1:0] to_job,
+    output wire [PORT_BITS-1:0] to_port,
+    input  wire [         47:0] to_mac,
+    input  wire [         31:0] to_ip,
+    input  wire [         15:0] to_udp_port,
+    input  wire [    PORTS-1:0] to_same,      // ports with this very entry
+
+    // To agg_eth_transmit
+    output wire        m_copy_valid,
+    input  wire        m_copy_ready,
+    output wire [47:0] m_copy_mac,
+    output wire [31:0] m_copy_ip,
+    output wire [15:0] m_copy_port,
+
+    output wire left,
+    output wire reply_left
+);
+
+  reg [PORT_BITS-1:0] port;
+  reg [2:0] step_reg;  // the entry comes, has come, is here
+  reg [47:0] mac_reg;
+  reg [31:0] ip_reg;
+  reg [15:0] udp_port_reg;
+  reg [PORTS:0] done_reg;
+  integer p;
+
+  wire reply = s_copy_dest[PORTS];
+
+  always @* begin
+    port = {PORT_BITS{1'b0}};
+    for (p = 0; p < PORTS; p = p + 1) if (s_copy_dest[p]) port = port | p[PORT_BITS-1:0];
+  end
+
+  always @(posedge clk) begin
+    step_reg <= step_reg[2] ? {!m_copy_ready, 2'd0} : {step_reg[1:0], s_copy_valid && step_reg == 3'd0};
+    if (step_reg[1]) begin
+      mac_reg      <= reply ? reply_mac : to_mac;
+      ip_reg       <= reply ? reply_ip : to_ip;
+      udp_port_reg <= reply ? reply_port : to_udp_port;
+      done_reg     <= reply ? {1'b1, {PORTS{1'b0}}} : {1'b0, to_same};
+    end
+    if (rst) step_reg <= 3'd0;
+  end
+
+  assign to_en = 1'b1;
+  assign to_job = s_copy_job;
+  assign to_port = port;
+  assign s_copy_ready = step_reg[2] && m_copy_ready;
+  assign s_copy_done = done_reg;
+  assign m_copy_valid = step_reg[2];
+  assign m_copy_mac = mac_reg;
+  assign m_copy_ip = ip_reg;
+  assign m_copy_port = udp_port_reg;
+  assign left = s_copy_ready && s_copy_final && !reply;
+  assign reply_left = s_copy_ready && reply;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A copy that is offered leaves once, with its address, which is held.
+  reg was_reset = 1'b0;
+  reg offered;
+  reg [PORTS+JOB_BITS:0] copy_stood;
+  reg [95:0] stood;
+  wire [95:0] out = {m_copy_mac, m_copy_ip, m_copy_port};
+  reg waited;
+  reg [2:0] age;  // cycles for which this copy has been offered
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    offered <= !rst && s_copy_valid && !s_copy_ready;
+    copy_stood <= {s_copy_dest, s_copy_job};
+    stood <= out;
+    waited <= !rst && m_copy_valid && !m_copy_ready;
+    age <= rst || !s_copy_valid || s_copy_ready ? 0 : age + (age != 4);
+  end
+
+  always @* begin
+    if (was_reset) begin
+      // agg_datagram_store: a copy stays until it is taken.
+      if (offered) `PROMISED(s_copy_valid && {s_copy_dest, s_copy_job} == copy_stood);
+      assert (age <= 4 && (age == 0 || offered));
+      assert (step_reg == (age == 0 ? 3'd0 : age == 1 ? 3'd1 : age == 2 ? 3'd2 : 3'd4));
+      if (m_copy_valid) assert (s_copy_valid);
+      if (waited) assert (m_copy_valid && out == stood);
+      assert (s_copy_ready == (m_copy_valid && m_copy_ready));
+      cover (left);
+      cover (s_copy_ready && reply);
+    end
+  end
+`endif
+
+endmodule
+
+`default_nettype wire

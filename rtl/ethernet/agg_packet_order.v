@@ -1,0 +1,77 @@
+// Says when the core's packets have left from all Ethernet ports, in the order in which they came to
+// agg_packet_split.
+//
+// A packet is noted with the ports that it goes to. left is a pulse for each port when its store has
+// sent the last copy; each store sends in order. all_left is a pulse for each packet, the oldest
+// first, when all of its ports are done with it: at the earliest two cycles after the last left, or
+// after a packet without a port came.
+//
+// Not done here: replies, which are no packets of the core. There are never more packets here than
+// fit: a store takes up to 2^QUEUE_BITS, and every packet that waits here is in one of them, or in
+// the cycles behind it.
+
+`default_nettype none
+
+module agg_packet_order #(
+    parameter integer ETHERNET   = 2,
+    parameter integer QUEUE_BITS = 6   // log2 of the packets, at least those that all stores hold
+) (
+    input wire clk,
+    input wire rst,
+
+    input wire                come,  // a packet
+    input wire [ETHERNET-1:0] ports, // where it goes
+
+    input wire [ETHERNET-1:0] left,
+    output wire all_left
+);
+
+  (* ram_style = "distributed" *) reg [ETHERNET-1:0] packets[0:(1<<QUEUE_BITS)-1];
+  reg [QUEUE_BITS-1:0] wr_reg;
+  reg [QUEUE_BITS-1:0] rd_reg;
+  reg [QUEUE_BITS*ETHERNET-1:0] done_reg;  // packets that each port is ahead of the oldest one
+  reg valid_reg;
+  reg [ETHERNET-1:0] head_reg;
+  reg left_reg;
+
+  reg [ETHERNET-1:0] ahead;
+  integer e;
+
+  always @* begin
+    for (e = 0; e < ETHERNET; e = e + 1)
+    ahead[e] = done_reg[QUEUE_BITS*e+:QUEUE_BITS] != {QUEUE_BITS{1'b0}};
+  end
+
+  wire leaves = valid_reg && (head_reg & ~ahead) == {ETHERNET{1'b0}};
+  wire load = rd_reg != wr_reg && (!valid_reg || leaves);
+
+  always @(posedge clk) begin
+    if (come) begin
+      packets[wr_reg] <= ports;
+      wr_reg          <= wr_reg + 1'b1;
+    end
+    if (load) begin
+      head_reg <= packets[rd_reg];
+      rd_reg   <= rd_reg + 1'b1;
+    end
+    valid_reg <= load || (valid_reg && !leaves);
+    left_reg  <= leaves;
+    for (e = 0; e < ETHERNET; e = e + 1) begin
+      if (left[e] != (leaves && head_reg[e]))
+        done_reg[QUEUE_BITS*e+:QUEUE_BITS] <= left[e] ? done_reg[QUEUE_BITS*e+:QUEUE_BITS] + 1'b1 :
+            done_reg[QUEUE_BITS*e+:QUEUE_BITS] - 1'b1;
+    end
+    if (rst) begin
+      wr_reg    <= {QUEUE_BITS{1'b0}};
+      rd_reg    <= {QUEUE_BITS{1'b0}};
+      done_reg  <= {QUEUE_BITS * ETHERNET{1'b0}};
+      valid_reg <= 1'b0;
+      left_reg  <= 1'b0;
+    end
+  end
+
+  assign all_left = left_reg;
+
+endmodule
+
+`default_nettype wire
