@@ -104,7 +104,7 @@ func TestOnEthernet(t *testing.T) {
 		"versa_ecp5":  {"rgmii_p0_rx_clk", "rgmii_p1_rx_clk"},
 	}
 	for name, want := range clocks {
-		b, err := mustFind(t, name).OnEthernet()
+		b, err := mustFind(t, name).OnEthernet(len(want))
 		require.NoError(t, err)
 		require.NoError(t, b.checkLink())
 		assert.Equal(t, want, b.Link().ClockPorts())
@@ -123,8 +123,13 @@ func TestOnEthernet(t *testing.T) {
 		_, err = b.PLL(b.CoreMHz)
 		assert.NoError(t, err)
 	}
-	_, err := mustFind(t, "ulx3s").OnEthernet()
-	assert.ErrorContains(t, err, "no Ethernet port of ulx3s is known: shell udp needs one")
+	one, err := mustFind(t, "versa_ecp5").OnEthernet(1)
+	require.NoError(t, err)
+	assert.Equal(t, clocks["ecpix5"], one.Link().ClockPorts())
+	for name, ports := range map[string]int{"ulx3s": 1, "ecpix5": 2, "versa_ecp5": 0} {
+		_, err := mustFind(t, name).OnEthernet(ports)
+		assert.ErrorContains(t, err, fmt.Sprintf("%s has no %d Ethernet ports that are known", name, ports))
+	}
 }
 
 // A UART's rate divides 60 MHz with a small error; a bit lasts whole cycles.
@@ -165,7 +170,7 @@ func TestEveryPinIsConstrainedOnce(t *testing.T) {
 	}
 	boards := All()
 	for _, b := range All() {
-		if on, err := b.OnEthernet(); err == nil {
+		if on, err := b.OnEthernet(1); err == nil {
 			boards = append(boards, on)
 		}
 	}

@@ -42,13 +42,15 @@ const (
 	maxDelayPS  = 3175 // of an ECP5's DELAYG: 127 taps of 25 ps
 )
 
-// OnEthernet returns the board for a card of shell udp: its Ethernet ports are its link. It fails
-// if the board's file has none.
-func (b Board) OnEthernet() (Board, error) {
-	if b.Ethernet == nil {
-		return b, fmt.Errorf("no Ethernet port of %s is known: shell udp needs one", b.Name)
+// OnEthernet returns the board for a card of shell udp: its first Ethernet ports are its link. It
+// fails if the board's file has fewer.
+func (b Board) OnEthernet(ports int) (Board, error) {
+	if b.Ethernet == nil || ports < 1 || ports > len(b.Ethernet.Ports) {
+		return b, fmt.Errorf("%s has no %d Ethernet ports that are known", b.Name, ports)
 	}
-	b.onEthernet = true
+	used := *b.Ethernet
+	used.Ports = used.Ports[:ports]
+	b.Ethernet, b.onEthernet = &used, true
 	return b, nil
 }
 
@@ -143,7 +145,7 @@ func (b Board) checkEthernet() error {
 	if err := b.Ethernet.check(); err != nil {
 		return err
 	}
-	on, err := b.OnEthernet()
+	on, err := b.OnEthernet(len(b.Ethernet.Ports))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"tributary/driver/wire"
 	"tributary/hwgen/boards"
 	"tributary/hwgen/config"
 	"tributary/hwgen/leaf"
@@ -27,8 +26,7 @@ const (
 func knownBoard(b boards.Board) config.Board {
 	return config.Board{
 		Name:  b.Name,
-		Shell: stream.Name,
-		Link:  8, // bits: every kind of link carries bytes
+		Links: boardLinks(b),
 		Clock: b.CoreMHz,
 		CheckClock: func(mhz int) error {
 			_, err := b.PLL(mhz)
@@ -45,12 +43,24 @@ func knownBoard(b boards.Board) config.Board {
 	}
 }
 
+// boardLinks lists the links of a board by the shells of their cards.
+func boardLinks(b boards.Board) []config.BoardLink {
+	links := []config.BoardLink{{Shell: stream.Name, Bits: 8}} // every kind of link carries bytes
+	if b.Ethernet != nil {
+		links = append(links, config.BoardLink{Shell: udp.Name, Bits: boards.EthernetBits, Ethernet: len(b.Ethernet.Ports)})
+	}
+	return links
+}
+
 // matches reports whether a recorded card equals the configuration in its arithmetic and in the
 // fixed settings.
 func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	result := c.Result
 	if result == "" {
 		result = c.Format
+	}
+	if c.Shell != stream.Name {
+		return false // no card of another shell is recorded
 	}
 	if r.Sum != c.Sum || r.Format != c.Format || r.Result != result || r.Saturate != c.Saturate || r.DSP != c.DSP {
 		return false
@@ -78,9 +88,9 @@ func (p *Plan) board() error {
 	if !ok {
 		return fmt.Errorf("no board %q", p.Config.Board)
 	}
-	if p.Shell.Code == wire.ShellUDP {
+	if p.Shell.Ethernet {
 		var err error
-		if b, err = b.OnEthernet(); err != nil {
+		if b, err = b.OnEthernet(p.Ethernet); err != nil {
 			return err
 		}
 	}

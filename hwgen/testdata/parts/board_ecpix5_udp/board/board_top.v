@@ -1,4 +1,5 @@
-// Made by: hwgen -lanes 0 -workers 0 -format  -result  -sum  -chunk 0 -window 0 -jobs 0 -shell 
+// Made by: hwgen -lanes 2 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
+//      -shell udp -link 64 -ethernet 1 -mac 02:54:52:42:00:01 -ip 192.168.84.66 -udp-port 21570
 //      -board ecpix5 -clock 110
 
 // A card on the board LambdaConcept ECPIX-5 85F: the whole FPGA.
