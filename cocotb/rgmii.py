@@ -27,13 +27,18 @@ def fcs(frame):
 class Phy:
     """Sends frames to the MAC, and receives its own.
 
+    prefix: the names of the pins begin with it.
     status: the in-band status, UP or DOWN.
     arrived: what the MAC sent: (frame with FCS, whether RX_ER's kind of error marked it), and gaps: the idle
         cycles before each.
     """
 
-    def __init__(self, dut):
-        self.dut, self.status = dut, UP
+    def __init__(self, dut, prefix="rgmii"):
+        names = ("rx_clk", "rx_ctl", "rx_data", "tx_clk", "tx_ctl", "tx_data")
+        self.rx_clk, self.rx_ctl, self.rx_data, self.tx_clk, self.tx_ctl, self.tx_data = (
+            getattr(dut, f"{prefix}_{name}") for name in names
+        )
+        self.status = UP
         self.arrived, self.gaps = [], []
         self._queue = []
         cocotb.start_soon(self._drive())
@@ -46,7 +51,7 @@ class Phy:
     async def drained(self):
         """Waits until all frames have been sent."""
         while self._queue or self._busy:
-            await RisingEdge(self.dut.rgmii_rx_clk)
+            await RisingEdge(self.rx_clk)
 
     async def _drive(self):
         self._busy = False
@@ -60,26 +65,25 @@ class Phy:
 
     async def _cycle(self, low, high, control):
         """Drives a cycle. Data is stable a quarter of a period before and after each edge of RXC."""
-        dut = self.dut
         quarter = Timer(PERIOD_NS // 4, unit="ns")
-        dut.rgmii_rx_data.value, dut.rgmii_rx_ctl.value = low, control
+        self.rx_data.value, self.rx_ctl.value = low, control
         await quarter
-        dut.rgmii_rx_clk.value = 1
+        self.rx_clk.value = 1
         await quarter
-        dut.rgmii_rx_data.value = high
+        self.rx_data.value = high
         await quarter
-        dut.rgmii_rx_clk.value = 0
+        self.rx_clk.value = 0
         await quarter
 
     async def _sample(self):
         frame, gap, quarter = b"", 0, Timer(PERIOD_NS // 4, unit="ns")
         while True:
-            await RisingEdge(self.dut.rgmii_tx_clk)
+            await RisingEdge(self.tx_clk)
             await quarter
-            low, first = number(self.dut.rgmii_tx_data), number(self.dut.rgmii_tx_ctl)
-            await FallingEdge(self.dut.rgmii_tx_clk)
+            low, first = number(self.tx_data), number(self.tx_ctl)
+            await FallingEdge(self.tx_clk)
             await quarter
-            high, second = number(self.dut.rgmii_tx_data), number(self.dut.rgmii_tx_ctl)
+            high, second = number(self.tx_data), number(self.tx_ctl)
             assert first == second, "TX_CTL signals an error"
             if first:
                 frame += bytes([low | high << 4])

@@ -145,7 +145,7 @@ async def follows_the_link(dut):
 
 @pytest.mark.parametrize("size", CARD_NS)
 def test_ethernet_port(size):
-    mac = BUILD / "agg_eth_mac.v"
+    mac = BUILD / "ethernet_port" / "agg_eth_mac.v"
     mac.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, MAC, "--tx-delay", "2000", "--rx-delay", "0", "-o", mac], check=True)
     leaves = ["agg_eth_rx_cross", "agg_eth_tx_cross", "agg_async_fifo", "agg_sync", "agg_frame_queue"]
