@@ -210,19 +210,23 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 
 // copyWires lists what agg_datagram_store says of a copy.
 func (p *Plan) copyWires() []jobWire {
-	return []jobWire{
+	return append([]jobWire{
 		{"valid", 1, ""},
 		{"ready", 1, ""},
 		{"dest", p.Workers + 1, ""},
 		{"done", p.Workers + 1, "receivers that the copy serves"},
 		{"final", 1, ""},
-		{"header", 8 * wire.MaxHeaderBytes, ""},
-		{"bare", 1, ""},
-		{"ecn", 2, ""},
-		{"bytes", 14, ""},
-		{"crc", 32, ""},
-		{"sum", 16, ""},
-	}
+	}, copyFields...)
+}
+
+// copyFields lists the fields of a copy that agg_eth_transmit needs besides its address.
+var copyFields = []jobWire{
+	{"header", 8 * wire.MaxHeaderBytes, ""},
+	{"bare", 1, ""},
+	{"ecn", 2, ""},
+	{"bytes", 14, ""},
+	{"crc", 32, ""},
+	{"sum", 16, ""},
 }
 
 // udpCopies adds the store, the addresses of copies, and their frames.
@@ -240,6 +244,9 @@ func (p *Plan) udpCopies(b *netlist.Body) {
 	b.Wire("sent_mac", 48, "")
 	b.Wire("sent_ip", 32, "")
 	b.Wire("sent_port", 16, "")
+	for _, f := range copyFields {
+		b.Wire("sent_"+f.name, f.width, "")
+	}
 	p.addressCopies(b)
 
 	for _, signal := range p.streamSignals() {
@@ -249,12 +256,9 @@ func (p *Plan) udpCopies(b *netlist.Body) {
 	transmit := b.Instance("agg_eth_transmit", "u_transmit", "").
 		Param("BYTES", fmt.Sprint(w.word)).
 		Param("STEP", fmt.Sprint(w.step)).
-		Connect("s_copy_size", "{!copy_bare, copy_bare}")
-	for _, name := range []string{"valid", "ready", "mac", "ip", "port"} {
+		Connect("s_copy_size", "{!sent_bare, sent_bare}")
+	for _, name := range []string{"valid", "ready", "mac", "ip", "port", "ecn", "header", "bytes", "crc", "sum"} {
 		transmit.Connect("s_copy_"+name, "sent_"+name)
-	}
-	for _, name := range []string{"ecn", "header", "bytes", "crc", "sum"} {
-		transmit.Connect("s_copy_"+name, "copy_"+name)
 	}
 	for _, signal := range []string{"tdata", "tvalid", "tready", "tlast"} {
 		transmit.Connect("s_axis_"+signal, "payload_"+signal)
@@ -307,6 +311,15 @@ func (p *Plan) addressCopies(b *netlist.Body) {
 		Connect("s_copy_job", fmt.Sprintf("copy_header[HDR_JOB_LSB+:%d]", job)).
 		Connect("left", p.ofEthernet("copies_left", 1)).
 		Connect("reply_left", p.ofEthernet("replies_left", 1))
+	var copied, sent []string
+	width := 0
+	for _, f := range copyFields {
+		copied, sent = append(copied, "copy_"+f.name), append(sent, "sent_"+f.name)
+		width += f.width
+	}
+	address.Param("WIDTH", fmt.Sprint(width)).
+		Connect("s_copy_fields", netlist.Concat(copied...)).
+		Connect("m_copy_fields", netlist.Concat(sent...))
 	for _, name := range []string{"valid", "ready", "dest", "final", "done"} {
 		address.Connect("s_copy_"+name, "copy_"+name)
 	}

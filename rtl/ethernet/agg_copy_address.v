@@ -5,16 +5,18 @@
 // copy is for all of the job's members with that address (m_copy_done). The copy for the port behind
 // them is a reply to a register access, which leaves for the sender of that access.
 //
-// A copy waits at s_copy for the table's two cycles. m_copy_valid and the address are registers; all
-// other fields pass beside. Throughput: a copy every four cycles. left is a pulse when the last copy
-// of a packet of the core has got its address, and is taken.
+// A copy waits at s_copy for the table's two cycles. It is then taken into registers: so its payload
+// comes meanwhile, and is at agg_eth_transmit before the frame's header has left. Throughput: a copy
+// every three cycles. left is a pulse when the last copy of a packet of the core has got its address,
+// reply_left when a reply has left for agg_eth_transmit.
 
 `default_nettype none
 
 module agg_copy_address #(
     parameter integer PORTS = 4,
     parameter integer PORT_BITS = 2,
-    parameter integer JOB_BITS = 1
+    parameter integer JOB_BITS = 1,
+    parameter integer WIDTH = 305  // of the fields that pass
 ) (
     input wire clk,
     input wire rst,
@@ -26,6 +28,7 @@ module agg_copy_address #(
     input  wire [JOB_BITS-1:0] s_copy_job,
     input  wire                s_copy_final,  // no copy follows but those in s_copy_done
     output wire [     PORTS:0] s_copy_done,   // receivers that this copy serves
+    input  wire [   WIDTH-1:0] s_copy_fields, // all others: they pass
 
     // Sender of the access whose reply is in the store, until that has left
     input wire [47:0] reply_mac,
@@ -42,25 +45,29 @@ module agg_copy_address #(
     input  wire [    PORTS-1:0] to_same,      // ports with this very entry
 
     // To agg_eth_transmit
-    output wire        m_copy_valid,
-    input  wire        m_copy_ready,
-    output wire [47:0] m_copy_mac,
-    output wire [31:0] m_copy_ip,
-    output wire [15:0] m_copy_port,
+    output wire             m_copy_valid,
+    input  wire             m_copy_ready,
+    output wire [     47:0] m_copy_mac,
+    output wire [     31:0] m_copy_ip,
+    output wire [     15:0] m_copy_port,
+    output wire [WIDTH-1:0] m_copy_fields,
 
     output wire left,
     output wire reply_left
 );
 
   reg [PORT_BITS-1:0] port;
-  reg [2:0] step_reg;  // the entry comes, has come, is here
+  reg [1:0] step_reg;  // the entry comes, is here
+  reg valid_reg;
+  reg reply_reg;
   reg [47:0] mac_reg;
   reg [31:0] ip_reg;
   reg [15:0] udp_port_reg;
-  reg [PORTS:0] done_reg;
+  reg [WIDTH-1:0] fields_reg;
   integer p;
 
   wire reply = s_copy_dest[PORTS];
+  wire take = step_reg[1] && (!valid_reg || m_copy_ready);
 
   always @* begin
     port = {PORT_BITS{1'b0}};
@@ -68,62 +75,75 @@ module agg_copy_address #(
   end
 
   always @(posedge clk) begin
-    step_reg <= step_reg[2] ? {!m_copy_ready, 2'd0} : {step_reg[1:0], s_copy_valid && step_reg == 3'd0};
-    if (step_reg[1]) begin
+    step_reg  <= step_reg[1] ? {!take, 1'b0} : {step_reg[0], s_copy_valid && !step_reg[0]};
+    valid_reg <= take || (valid_reg && !m_copy_ready);
+    if (take) begin
+      reply_reg    <= reply;
       mac_reg      <= reply ? reply_mac : to_mac;
       ip_reg       <= reply ? reply_ip : to_ip;
       udp_port_reg <= reply ? reply_port : to_udp_port;
-      done_reg     <= reply ? {1'b1, {PORTS{1'b0}}} : {1'b0, to_same};
+      fields_reg   <= s_copy_fields;
     end
-    if (rst) step_reg <= 3'd0;
+    if (rst) begin
+      step_reg  <= 2'd0;
+      valid_reg <= 1'b0;
+    end
   end
 
   assign to_en = 1'b1;
   assign to_job = s_copy_job;
   assign to_port = port;
-  assign s_copy_ready = step_reg[2] && m_copy_ready;
-  assign s_copy_done = done_reg;
-  assign m_copy_valid = step_reg[2];
+  assign s_copy_ready = take;
+  assign s_copy_done = reply ? {1'b1, {PORTS{1'b0}}} : {1'b0, to_same};
+  assign m_copy_valid = valid_reg;
   assign m_copy_mac = mac_reg;
   assign m_copy_ip = ip_reg;
   assign m_copy_port = udp_port_reg;
-  assign left = s_copy_ready && s_copy_final && !reply;
-  assign reply_left = s_copy_ready && reply;
+  assign m_copy_fields = fields_reg;
+  assign left = take && s_copy_final && !reply;
+  assign reply_left = valid_reg && m_copy_ready && reply_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
   `define PROMISED assert
 `endif
 
-  // A copy that is offered leaves once, with its address, which is held.
+  // A copy that is offered leaves once, with the address that the table showed two cycles after it
+  // came or later, and its fields; what is offered is held.
   reg was_reset = 1'b0;
-  reg offered;
-  reg [PORTS+JOB_BITS:0] copy_stood;
-  reg [95:0] stood;
-  wire [95:0] out = {m_copy_mac, m_copy_ip, m_copy_port};
-  reg waited;
-  reg [2:0] age;  // cycles for which this copy has been offered
+  reg offered, waited, took;
+  reg [PORTS+JOB_BITS+WIDTH:0] copy_stood;
+  reg [95+WIDTH:0] stood, put;
+  wire [95+WIDTH:0] out = {m_copy_fields, m_copy_mac, m_copy_ip, m_copy_port};
+  reg [1:0] age;  // cycles for which this copy has been offered, up to 3
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
     offered <= !rst && s_copy_valid && !s_copy_ready;
-    copy_stood <= {s_copy_dest, s_copy_job};
+    copy_stood <= {s_copy_dest, s_copy_job, s_copy_fields};
     stood <= out;
     waited <= !rst && m_copy_valid && !m_copy_ready;
-    age <= rst || !s_copy_valid || s_copy_ready ? 0 : age + (age != 4);
+    took <= !rst && s_copy_valid && s_copy_ready;
+    put <= {
+      s_copy_fields,
+      s_copy_dest[PORTS] ? {reply_mac, reply_ip, reply_port} : {to_mac, to_ip, to_udp_port}
+    };
+    age <= rst || !s_copy_valid || s_copy_ready ? 0 : age + (age != 3);
   end
 
   always @* begin
     if (was_reset) begin
       // agg_datagram_store: a copy stays until it is taken.
-      if (offered) `PROMISED(s_copy_valid && {s_copy_dest, s_copy_job} == copy_stood);
-      assert (age <= 4 && (age == 0 || offered));
-      assert (step_reg == (age == 0 ? 3'd0 : age == 1 ? 3'd1 : age == 2 ? 3'd2 : 3'd4));
-      if (m_copy_valid) assert (s_copy_valid);
-      if (waited) assert (m_copy_valid && out == stood);
-      assert (s_copy_ready == (m_copy_valid && m_copy_ready));
+      if (offered)
+        `PROMISED(s_copy_valid && {s_copy_dest, s_copy_job, s_copy_fields} == copy_stood);
+      assert (age == 0 || offered);
+      assert (step_reg == (age == 0 ? 2'd0 : age == 1 ? 2'd1 : 2'd2));
+      if (s_copy_ready) assert (s_copy_valid && age >= 2);
+      assert (m_copy_valid == (waited || took));
+      if (waited) assert (out == stood && !took);
+      if (took) assert (out == put);
       cover (left);
-      cover (s_copy_ready && reply);
+      cover (reply_left && s_copy_ready);
     end
   end
 `endif

@@ -260,7 +260,8 @@ module agg_member_table #(
 
   wire enters_walk = at_next != at_reg && (at_next[STATE_CHECK] || at_next[STATE_RECEIVE] ||
       at_next[STATE_LOAD] || at_next[STATE_COMPARE]);
-  wire [PORT_BITS-1:0] row_next = at_reg[STATE_STORE] ? row_reg + 1'b1 : row_reg;
+  wire [PORT_BITS-1:0] row_next = at_reg[STATE_LEAVE] ? {PORT_BITS{1'b0}} :
+      at_reg[STATE_STORE] ? row_reg + 1'b1 : row_reg;
 
   always @(posedge clk) begin
     at_reg <= at_next;
@@ -282,7 +283,7 @@ module agg_member_table #(
 
     if (at_reg[STATE_READY]) rank_reg <= {PORT_BITS + 1{1'b0}};
     if (from_wr_en) rank_reg <= rank_reg + 1'b1;
-    row_reg <= at_reg[STATE_LEAVE] ? {PORT_BITS{1'b0}} : row_next;
+    row_reg <= row_next;
     if (valid_reg[2]) begin
       same_ports_reg <= same_ports_reg >> 1;
       same_ports_reg[PORTS-1] <= equal && member_reg[2];
