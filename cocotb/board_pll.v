@@ -14,7 +14,7 @@ module agg_pll #(
     output reg  locked
 );
 
-  assign clk_primary = clk_in;
+  assign clk_primary   = clk_in;
   assign clk_secondary = 1'b0;
   initial locked = 1'b0;
   always @(posedge clk_in) locked <= 1'b1;

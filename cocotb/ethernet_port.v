@@ -11,7 +11,7 @@ module ethernet_port #(
     input  wire       rst,
     input  wire       eth_rst,
     output wire       error,
-    output wire       dropped,  // a good frame had no place
+    output wire       dropped,        // a good frame had no place
     output wire       link_up,
     input  wire       rgmii_rx_clk,
     input  wire       rgmii_rx_ctl,

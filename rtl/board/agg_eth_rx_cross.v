@@ -77,8 +77,8 @@ module agg_eth_rx_cross #(
 
   // -- The memory, and what happens when it is full -----------------------------------------------
 
-  reg lost_reg;  // a beat of this frame was dropped, so all others up to its last are
-  reg owed_reg;  // the last beat of a frame had no place
+  reg  lost_reg;  // a beat of this frame was dropped, so all others up to its last are
+  reg  owed_reg;  // the last beat of a frame had no place
   wire ready;
   wire unused_empty;
   wire write = owed_reg || (beat_reg && (last_reg || !lost_reg));

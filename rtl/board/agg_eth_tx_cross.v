@@ -24,7 +24,7 @@ module agg_eth_tx_cross #(
     input  wire               clk,
     input  wire               rst,
     input  wire [8*BYTES-1:0] s_axis_tdata,
-    input  wire [  BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0; all ones before the last beat
+    input  wire [  BYTES-1:0] s_axis_tkeep,   // contiguous from bit 0, and all ones before the last
     input  wire               s_axis_tvalid,
     output wire               s_axis_tready,
     input  wire               s_axis_tlast,
@@ -85,7 +85,8 @@ module agg_eth_tx_cross #(
   reg [COUNT-1:0] waits_reg;  // cycles until a frame may begin
   reg [BYTES-1:0] at_reg;  // place of the byte: one bit
 
-  wire [BYTES-1:0] at_next = (at_reg << 1) | (at_reg >> (BYTES - 1));  // after the beat's last byte: its first
+  // The next place; after the last one, the first.
+  wire [BYTES-1:0] at_next = (at_reg << 1) | (at_reg >> (BYTES - 1));
   wire ends = at_reg[BYTES-1] || (keep & at_next) == {BYTES{1'b0}};
   wire byte_leaves = sends_reg && here && m_axis_tready;
   wire frame_ends = here && last && next;
