@@ -68,6 +68,8 @@ module network_card #(
     output wire [    PORTS-1:0] to_same
 );
 
+  localparam [40:0] LEASE = {9'd0, LEASE_DEFAULT};
+
   // -- As udpNetwork connects them ----------------------------------------------------------------
 
   wire reg_write, reg_stranger, answer_valid, answer_ready, code_valid;
@@ -97,7 +99,7 @@ module network_card #(
       .OWN_MAC      (48'h0254_5242_ab01),
       .OWN_IP       (32'h0a00_ff01),
       .OWN_PORT     (16'h5442),
-      .LEASE_DEFAULT(LEASE_DEFAULT),
+      .LEASE_DEFAULT(LEASE),
       .PORTS        (PORTS),
       .PORT_BITS    (PORT_BITS),
       .JOBS         (JOBS),
@@ -235,8 +237,8 @@ module network_card #(
   assign set_up = |sets_up;
 
   agg_registers #(
-      .JOBS     (JOBS),
-      .PORTS    (PORTS),
+      .JOBS     ({32'd0, JOBS}),
+      .PORTS    ({32'd0, PORTS}),
       .JOB_BITS (JOB_BITS),
       .RANK_BITS(PORT_BITS)
   ) u_registers (

@@ -247,7 +247,8 @@ module agg_member_table #(
   assign at_next[STATE_CHECK] = (at_reg[STATE_IDLE] && commit_start) ||
       (at_reg[STATE_CHECK] && !walked);
   assign at_next[STATE_QUIET] = (at_reg[STATE_CHECK] && walked) || (at_reg[STATE_QUIET] && !quiet);
-  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) || (at_reg[STATE_READY] && !answered);
+  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) ||
+      (at_reg[STATE_READY] && !answered);
   assign at_next[STATE_RECEIVE] = (answered && set_up_reg) || (at_reg[STATE_RECEIVE] && !walked);
   assign at_next[STATE_CLEAR] = (at_reg[STATE_RECEIVE] && walked) ||
       (at_reg[STATE_CLEAR] && !cleared);
@@ -382,6 +383,161 @@ module agg_member_table #(
   always @(posedge clk) if (to_en) to_reg <= to_row;
 
   assign {to_same, to_ethernet, to_mac, to_udp_port, to_ip} = to_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A commit is under way; any rank and any port, and how often the commit has written it.
+  (* anyconst *) reg [PORT_BITS-1:0] which;
+  reg was_reset = 1'b0;
+  reg under_way, answered_f, set_up_f;
+  reg [JOB_BITS-1:0] its_job;
+  reg [PORTS-1:0] its_ports;
+  reg [1:0] rank_writes, port_writes;
+  reg [3:0] held;  // cycles in a row with hold_packets and without packets_busy, saturating
+  reg [7:0] started, left_f;  // packets since the reset, wrapping
+  reg [7:0] started_then;  // when hold_packets fell
+  reg ready_was;
+  reg [7:0] members, below;  // ports of the commit, and those below the written one
+  wire [7:0] rank = {{7 - PORT_BITS{1'b0}}, rank_reg};
+  integer n;
+
+  wire [2:0] token = {2'd0, walks_reg} + {2'd0, last_reg[0]} + {2'd0, last_reg[1]} +
+      {2'd0, last_reg[2]};
+  wire walking = at_reg[STATE_CHECK] || at_reg[STATE_RECEIVE] || at_reg[STATE_LOAD] ||
+      at_reg[STATE_COMPARE];
+  wire changes = at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] || at_reg[STATE_LEAVE] ||
+      at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE];
+
+  always @* begin
+    members = 8'd0;
+    below   = 8'd0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      members = members + {7'd0, commit_ports[n]};
+      if (n < port_2_reg) below = below + {7'd0, commit_ports[n]};
+    end
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    ready_was <= commit_ready;
+    under_way <= !rst && (commit_start || (under_way && !commit_done));
+    if (commit_start) begin
+      its_job   <= commit_job;
+      its_ports <= commit_ports;
+    end
+    answered_f <= !rst && !commit_start && (answered_f || commit_answered);
+    set_up_f   <= !rst && !commit_start && (set_up_f || set_up);
+    if (from_wr_en && rank_reg[PORT_BITS-1:0] == which && rank_writes != 2'd3)
+      rank_writes <= rank_writes + 2'd1;
+    if (at_reg[STATE_STORE] && row_reg == which && port_writes != 2'd3)
+      port_writes <= port_writes + 2'd1;
+    if (commit_start || rst) rank_writes <= 2'd0;
+    if (commit_start || rst) port_writes <= 2'd0;
+    held <= rst || !hold_packets || packets_busy ? 4'd0 : held == 4'd15 ? held : held + 4'd1;
+    started <= rst ? 8'd0 : started + {7'd0, packet_started};
+    left_f <= rst ? 8'd0 : left_f + {7'd0, packet_left};
+    if (hold_packets) started_then <= started + {7'd0, packet_started};
+  end
+
+  always @* begin
+    assume (rst || was_reset);
+    assume (which <= LAST);
+    if (was_reset && !rst) begin
+      // agg_network_registers: one commit at a time, which stays; no staged register changes meanwhile.
+      `PROMISED(!commit_start || !under_way);
+      `PROMISED(!(commit_start || under_way) || !(reg_write || clear));
+      `PROMISED(!under_way || (commit_job == its_job && commit_ports == its_ports));
+      `PROMISED(!commit_answered || (commit_ready && !set_up));
+      `PROMISED({1'b0, reg_port} < PORTS[PORT_BITS:0]);
+      // agg_jobs: a job is set up while the core has a commit, and not otherwise.
+      `PROMISED(!set_up || commit_ready);
+      // The shell: packets leave in order, after they were started.
+      `PROMISED(!packet_left || outstanding_reg != 8'd0);
+      `PROMISED(!packet_started || outstanding_reg != 8'd255);
+
+      // The sequence
+      assert ((at_reg & (at_reg - 1'b1)) == 0 && at_reg != 0);
+      assert (at_reg[STATE_IDLE] == (!under_way || commit_done));
+      assert (!commit_done || under_way);
+      assert (token == (walking ? 3'd1 : 3'd0));
+      assert (walking || valid_reg == 3'd0);
+      assert ((last_reg & ~valid_reg) == 3'd0);
+      assert (port_reg <= LAST || !walks_reg);
+      if (walks_reg && !at_reg[STATE_LOAD]) assert (valid_reg[0] == (port_reg != 0));
+      if (walks_reg && at_reg[STATE_LOAD]) assert (valid_reg == 3'd0 && port_reg == row_reg);
+      if (!at_reg[STATE_LOAD]) begin
+        if (walks_reg && valid_reg[0]) assert (port_1_reg + 1'b1 == port_reg);
+        if (valid_reg[0]) assert (last_reg[0] == (port_1_reg == LAST) && port_1_reg <= LAST);
+        if (valid_reg[1]) assert (last_reg[1] == (port_2_reg == LAST) && port_2_reg <= LAST);
+        if (valid_reg[0] && valid_reg[1]) assert (port_2_reg + 1'b1 == port_1_reg);
+        if (valid_reg[0] && !valid_reg[1]) assert (port_1_reg == 0);
+        if (valid_reg[1] && !valid_reg[0]) assert (port_2_reg == LAST);
+      end
+      if (valid_reg[0]) assert (member_reg[0] == commit_ports[port_1_reg]);
+      if (valid_reg[1]) assert (member_reg[1] == commit_ports[port_2_reg]);
+      assert (row_reg <= LAST || !changes || at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] ||
+          at_reg[STATE_LEAVE]);
+
+      // The core gets a commit when the packets that were looked up are judged.
+      if (at_reg[STATE_QUIET]) assert (held == {1'b0, quiet_reg});
+      if (commit_ready && !ready_was) assert (held >= 4'd8);
+
+      // The table changes only if the job was set up, after the core's answer; if it was, all of it.
+      assert (!changes || (answered_f && set_up_f));
+      assert (closed_reg == changes);
+      assert (!commit_done || port_writes == (set_up_f ? 2'd1 : 2'd0));
+      assert (!commit_done || rank_writes == (set_up_f ? 2'd1 : 2'd0));
+      if (at_reg[STATE_READY]) assert (set_up_reg == set_up_f && !answered_f);
+      if (at_reg[STATE_CHECK] || at_reg[STATE_QUIET]) assert (!set_up_f && !answered_f);
+
+      // For lookups, only while no packet is looked up: each rank is written once, in order, and is
+      // that of its port.
+      assert (!from_wr_en || (hold_packets && closed_reg));
+      assert (!from_wr_valid || (commit_ports[port_2_reg] && below == rank));
+      assert (!(at_reg[STATE_CLEAR] && from_wr_en) || rank >= members);
+      if (at_reg[STATE_RECEIVE] && valid_reg[1]) assert (below == rank);
+      if (at_reg[STATE_RECEIVE] && !valid_reg[1] && !last_reg[2]) assert (rank_reg == 0);
+      if (at_reg[STATE_RECEIVE] && last_reg[2]) assert (members == rank);
+      if (at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR])
+        assert (rank_writes == (rank_reg > {1'b0, which} ? 2'd1 : 2'd0));
+      if (at_reg[STATE_CLEAR]) assert (rank_reg <= PORTS[PORT_BITS:0]);
+      if (at_reg[STATE_CLEAR]) assert (rank >= members);
+      if (at_reg[STATE_LEAVE] || at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE])
+        assert (rank_writes == 2'd1);
+      if (at_reg[STATE_CHECK] || at_reg[STATE_QUIET] || at_reg[STATE_READY])
+        assert (rank_writes == 0);
+      // From then to the end, and in a lookup that begins then, this job has no entry.
+      assert (hold_packets == (at_reg[STATE_QUIET] || at_reg[STATE_READY] ||
+          at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR]));
+
+      // For packets, when all that were started before have left: each port once.
+      assert (outstanding_reg == started - left_f);
+      if (at_reg[STATE_LEAVE])
+        assert (pending_reg <= outstanding_reg && pending_reg ==
+            ((started_then - left_f) <= outstanding_reg ? started_then - left_f : 8'd0));
+      if (at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE])
+        assert (pending_reg == 8'd0 && port_writes == (row_reg > which ? 2'd1 : 2'd0));
+      if (walking && !changes || at_reg[STATE_QUIET] || at_reg[STATE_READY] ||
+          at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] || at_reg[STATE_LEAVE])
+        assert (port_writes == 0);
+    end
+  end
+
+  // A lookup of the job that began while its entries were not whole finds none.
+  reg closed_lookup = 1'b0;
+  always @(posedge clk) begin
+    if (from_en) closed_lookup <= closed_reg && from_job == {{8 - JOB_BITS{1'b0}}, commit_job};
+  end
+  always @* begin
+    assert (!closed_lookup || !from_known_reg);
+    cover (commit_done && set_up_f && was_reset && !rst);
+    cover (commit_done && !set_up_f && was_reset && !rst);
+    cover (at_reg[STATE_LEAVE] && pending_reg == 8'd1 && packet_left && packet_started && !rst);
+  end
+`endif
 
 endmodule
 

@@ -175,7 +175,7 @@ func TestErrors(t *testing.T) {
 			"serve -card model: -listen unix:nowhere/s",
 			"pcap missing.pcapng -o out.pcapng",
 			"pcap w0.npy -o out.pcapng",
-			"sim model: -port unix:w0.npy",
+			"sim model: -port unix:a -port unix:w0.npy",
 			"sim model: -port unix:nowhere/port",
 			"decode missing.log",
 			"decode w0.npy",

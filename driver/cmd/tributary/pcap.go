@@ -37,7 +37,7 @@ or the folder of a card built there. The same capture gives the same file each t
 Frames have an FCS if the capture's interface does (if_fcslen, or epb_flags). To the
 others the card's port adds it, and padding to 60 bytes: they are never damaged.
 The capture's time is that of the card's clock, of 100 MHz; between two frames pass
-1,024 cycles at least.`,
+8,192 cycles at least.`,
 		Example: `  tributary pcap in.pcapng -o out.pcapng
   tributary pcap in.pcapng -o out.pcapng -card cpu:workers=8 -ip 10.0.0.7
   tributary pcap in.pcapng -o out.pcapng -card tributary_l16_w4_fp32_tree

@@ -116,6 +116,16 @@ func TestSimAtPorts(t *testing.T) {
 	}
 }
 
+// TestTooManyPorts: a built card has the Ethernet ports of its manifest.
+func TestTooManyPorts(t *testing.T) {
+	manifest := cardManifest(t)
+	workFolder(t)
+	builtCard(t, "made", manifest)
+	s := tributary(context.Background(), "sim", "made", "-port", "unix:a", "-port", "unix:b", "-port", "unix:c")
+	require.Equal(t, 3, s.status)
+	require.Equal(t, "tributary sim: no card at sim:made: 3 Ethernet ports are needed; it has 2\n", s.errs)
+}
+
 // cardIP is the card's default IPv4 address.
 var cardIP = ipOf(wire.NetworkIP)
 

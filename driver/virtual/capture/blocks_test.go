@@ -80,6 +80,24 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
+// TestTheOptionDecides: frames without epb_flags have the FCS of their interface.
+func TestTheOptionDecides(t *testing.T) {
+	p := &pcapng{order: binary.LittleEndian}
+	p.section()
+	p.ethernet(p.option(13, 4)...)
+	p.ethernet()
+	for _, at := range []byte{0, 1} {
+		p.block(6, at, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4)
+	}
+	c, err := Open(bytes.NewReader(p.Bytes()))
+	require.NoError(t, err)
+	for _, want := range []bool{true, false} {
+		got, err := c.next()
+		require.NoError(t, err)
+		assert.Equal(t, want, got.hasFCS)
+	}
+}
+
 // TestFramesThatNoCardTakes: other link types, and frames of which the end is missing.
 func TestFramesThatNoCardTakes(t *testing.T) {
 	packet := func(p *pcapng, of uint32) {

@@ -7,9 +7,9 @@
 // no damaged frames.
 //
 // The output has the input's frames, inbound by their epb_flags, each followed by the outbound frames that
-// it caused, with its time stamp. Frames that leave because time passes come before the next input frame
-// and have its time stamp. Outbound frames have an FCS once an inbound one had; epb_flags show it.
+// it caused, with its time stamp. Frames that leave because time passes come before the next input frame,
+// and have the time stamp of the last one. Outbound frames have an FCS once an inbound one had; epb_flags show it.
 //
-// Before each frame the card's clock advances by the time since the last one, and by 1,024 cycles at least,
+// Before each frame the card's clock advances by the time since the last one, and by 8,192 cycles at least,
 // so that no limit on the rate of its answers depends on how long the card takes for a frame.
 package capture

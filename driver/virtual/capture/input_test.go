@@ -154,10 +154,10 @@ func addDeadline(in *input) {
 	in.add(0, contribution(1, 0, wire.ECT0))
 }
 
-// addLease has an owner that is silent for its lease of 5 seconds.
+// addLease has an owner that is silent for its lease of 30,000 cycles.
 func addLease(in *input) {
-	in.add(0, write(wire.RegOwner, 7))
-	in.at = in.at.Add(5*time.Second - 20*time.Microsecond)
+	in.add(0, write(wire.RegOwner, 7), write(wire.RegLease, 30_000))
+	in.at = in.at.Add(250 * time.Microsecond)
 	owner := from(2, frames.Access(wire.KindRegRead, wire.RegOwner, 0), wire.ECT0)
 	in.add(0, owner, owner)
 }

@@ -129,6 +129,23 @@ func TestTheFirstFaultCounts(t *testing.T) {
 	}
 }
 
+// TestAZeroThatSumsUp: a UDP checksum of 0 is none, also where the sum is right with it. In its other form,
+// 0xffff, it is one.
+func TestAZeroThatSumsUp(t *testing.T) {
+	var frame []byte
+	for port := 1; frame == nil; port++ {
+		datagram := frames.NewDatagram(frames.Question())
+		datagram.UDP.SrcPort = layers.UDPPort(port)
+		if f := datagram.Bytes(); f[40] == f[41] && (f[40] == 0 || f[40] == 0xff) {
+			frame = f
+		}
+	}
+	s := newSite(t, "model", 1)
+	assert.Empty(t, s.send(0, edited(edited(frame, 40, 0), 41, 0)))
+	assert.Equal(t, map[string]uint64{"checksum": 1}, s.counts())
+	assert.Len(t, s.send(0, edited(edited(frame, 40, 0xff), 41, 0xff)), 1)
+}
+
 // TestSizesAtTheLimits: the largest frame is taken, with all behind its packet as padding.
 func TestSizesAtTheLimits(t *testing.T) {
 	s := newSite(t, "model", 1)

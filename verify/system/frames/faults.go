@@ -36,7 +36,7 @@ var Faults = []Fault{
 	}},
 	{"more fragments", "fragment", func(s *Datagram) { s.IP.Flags = layers.IPv4MoreFragments }},
 	{"last fragment", "fragment", func(s *Datagram) { s.IP.FragOffset = 185 }},
-	{"longer than its frame", "ip_length", func(s *Datagram) { s.SetLengths(8000) }},
+	{"longer than its frame", "ip_length", func(s *Datagram) { s.SetLengths(len(s.Body) + 1) }},
 	{"too short", "ip_length", func(s *Datagram) { s.IP.Length = 27 }},
 	{"IP address", "ip_address", func(s *Datagram) { s.IP.DstIP = HostIP }},
 	{"TCP", "protocol", func(s *Datagram) { s.IP.Protocol = layers.IPProtocolTCP }},
