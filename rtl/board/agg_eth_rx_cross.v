@@ -5,10 +5,10 @@
 // with 8 bytes it may be an eighth. A partner's clock is up to 0.02 % faster than its name; the gap
 // and the preamble between frames, which do not cross, make up for that.
 //
-// Where clk is too slow, or still in reset, the memory fills. Then the rest of the frame is dropped,
-// but for its last beat, which has tuser. If even that has no place, it is written as soon as
-// there is one, and frames that end before are dropped whole. So a frame without tuser at m_axis is
-// one that came, byte for byte.
+// Where clk is too slow, or still in reset, the memory fills. The rest of the frame is dropped,
+// but for its last beat, which has tuser. If even that has no place, it is written once there is
+// one, and frames that end before are dropped whole. So a frame without tuser at m_axis is one
+// that came, byte for byte.
 //
 // Bytes of a last beat without tkeep are not defined. Not done here: the checks of frames, and the
 // reset of one side alone (agg_async_fifo).
