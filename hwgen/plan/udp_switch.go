@@ -25,15 +25,16 @@ const (
 // udpSwitch adds the in-path switch to shell udp, for two Ethernet ports or more. All vectors have
 // port 0 in the lowest bits. The shell declares and drives:
 //
-//	eth_rx_tvalid, _tdata, _tkeep, _tlast  frames of the MACs, as agg_eth_receive gets them
-//	verdict_valid, _kind, _reason          the verdicts of agg_eth_receive: 1, 3 and 4 bits a port
+//	rx_tvalid, _tdata, _tkeep, _tlast      frames of the MACs, as agg_eth_receive gets them
+//	received_valid, _kind; drop_reason     the verdicts of agg_eth_receive: 1, 3 and 4 bits a port
+//	passed, event_unpassed                 one bit a port, for the counters: a frame of the port has
+//	                                       left; it had no place
 //
 // udpSwitch declares:
 //
 //	pass_tvalid, _tdata, _tkeep, _tlast    frames of other ports that leave at this one: a stream
 //	                                       without idle cycles inside a frame, for agg_eth_merge
 //	pass_tready                            driven by the shell
-//	event_passed, event_dropped            one bit each, for the counters of these names
 //
 // A word of the MACs has p.Link bits. The shell's own frames for a port are another stream of that
 // agg_eth_merge.
@@ -43,10 +44,6 @@ func (p *Plan) udpSwitch(m *netlist.Module) {
 		m.Wire("pass_"+s.name, s.width, "")
 	}
 	m.Wire("pass_tready", p.Ethernet, "")
-	m.Wire("port_passed", p.Ethernet, "a frame of the port has left")
-	m.Wire("port_dropped", p.Ethernet, "a frame of the port had no place")
-	m.Wire("event_passed", 1, "")
-	m.Wire("event_dropped", 1, "")
 
 	bytes := p.Link / 8
 	words := indexWidth(2 * ((switchFrame + bytes - 1) / bytes)) // log2
@@ -65,21 +62,15 @@ func (p *Plan) udpSwitch(m *netlist.Module) {
 		Param("SET_BITS", fmt.Sprint(switchSetBits)).
 		Param("CLOCK_KHZ", fmt.Sprint(1000*clock)).
 		Connect("m_axis_tready", "pass_tready").
-		Connect("event_passed", "port_passed").
-		Connect("event_dropped", "port_dropped")
+		Connect("event_passed", "passed").
+		Connect("event_dropped", "event_unpassed")
 	for _, s := range p.ethernetSignals() {
-		sw.Connect("s_axis_"+s.name, "eth_rx_"+s.name)
+		sw.Connect("s_axis_"+s.name, "rx_"+s.name)
 		sw.Connect("m_axis_"+s.name, "pass_"+s.name)
 	}
-	for _, name := range []string{"valid", "kind", "reason"} {
-		sw.Connect("s_verdict_"+name, "verdict_"+name)
-	}
-	for _, event := range []string{"passed", "dropped"} {
-		m.Instance("agg_switch_events", "u_"+event, "").
-			Param("PORTS", fmt.Sprint(p.Ethernet)).
-			Connect("s_events", "port_"+event).
-			Connect("m_event", "event_"+event)
-	}
+	sw.Connect("s_verdict_valid", "received_valid").
+		Connect("s_verdict_kind", "received_kind").
+		Connect("s_verdict_reason", "drop_reason")
 }
 
 // ethernetSignals lists the signals of a stream of frames of all Ethernet ports, except tready.

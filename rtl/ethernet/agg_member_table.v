@@ -4,7 +4,8 @@
 // table (JOB_ADDRESS, JOB_MAC). clear makes all staged registers 0.
 //
 // Lookups. from_* asks who has a rank of a job, to_* where packets for a port of a job go; each
-// answers two enabled cycles later. A job that the card lacks, a rank without a port and a job number
+// answers two enabled cycles later. Each Ethernet port has one of both, in a memory of its own.
+// behind has the ports of the core behind each Ethernet port, for each job. A job that the card lacks, a rank without a port and a job number
 // without a first commit have no valid entry. to_same has all ports of the job with the same
 // address, so that one copy of a result can be for all of them.
 //
@@ -68,25 +69,27 @@ module agg_member_table #(
     input  wire packet_started,  // a packet of the core, in the cycle of port_start; at most 255
     input  wire packet_left,     // the oldest of them has left, with all its copies
 
-    // The sender of a packet
-    input  wire                 from_en,
-    input  wire [          7:0] from_job,
-    input  wire [          7:0] from_rank,
-    output wire                 from_valid,
-    output wire [         31:0] from_ip,
-    output wire [         15:0] from_port,
-    output wire [          7:0] from_ethernet,
-    output wire [PORT_BITS-1:0] from_dest,      // the core's port
+    // The sender of a packet, for each Ethernet port
+    input  wire [          ETHERNET-1:0] from_en,
+    input  wire [        8*ETHERNET-1:0] from_job,
+    input  wire [        8*ETHERNET-1:0] from_rank,
+    output wire [          ETHERNET-1:0] from_valid,
+    output wire [       32*ETHERNET-1:0] from_ip,
+    output wire [       16*ETHERNET-1:0] from_port,
+    output wire [        8*ETHERNET-1:0] from_ethernet,
+    output wire [PORT_BITS*ETHERNET-1:0] from_dest,      // the core's port
 
-    // The receiver of a packet
-    input  wire                 to_en,
-    input  wire [ JOB_BITS-1:0] to_job,
-    input  wire [PORT_BITS-1:0] to_port,
-    output wire [         47:0] to_mac,
-    output wire [         31:0] to_ip,
-    output wire [         15:0] to_udp_port,
-    output wire [          7:0] to_ethernet,
-    output wire [    PORTS-1:0] to_same
+    // The receiver of a packet, for each Ethernet port
+    input  wire [          ETHERNET-1:0] to_en,
+    input  wire [ JOB_BITS*ETHERNET-1:0] to_job,
+    input  wire [PORT_BITS*ETHERNET-1:0] to_port,
+    output wire [       48*ETHERNET-1:0] to_mac,
+    output wire [       32*ETHERNET-1:0] to_ip,
+    output wire [       16*ETHERNET-1:0] to_udp_port,
+    output wire [        8*ETHERNET-1:0] to_ethernet,
+    output wire [    PORTS*ETHERNET-1:0] to_same,
+
+    output wire [ETHERNET*JOBS*PORTS-1:0] behind  // job 0, and Ethernet port 0, in the lowest bits
 );
 
   localparam integer STATE_IDLE = 0;
@@ -314,44 +317,56 @@ module agg_member_table #(
 
   localparam integer FROM_WIDTH = 57 + PORT_BITS;
 
-  wire [JOB_BITS-1:0] from_index = JOBS == 1 ? {JOB_BITS{1'b0}} : from_job[JOB_BITS-1:0];
-  wire [FROM_WIDTH-1:0] from_row;
-  reg from_known_reg;  // the row was written, and is whole
-  reg from_valid_reg;
-  reg [FROM_WIDTH-2:0] from_reg;
+  wire [JOB_BITS+PORT_BITS-1:0] from_wr_addr = {commit_job, rank_reg[PORT_BITS-1:0]};
+  wire [FROM_WIDTH-1:0] from_wr_data = {
+    from_wr_valid, port_2_reg, mac_reg[55:48], address_reg[47:0]
+  };
 
-  agg_ram #(
-      .WIDTH    (FROM_WIDTH),
-      .ADDR_BITS(JOB_BITS + PORT_BITS),
-      .APART    (1)
-  ) u_from (
-      .clk    (clk),
-      .wr_en  (from_wr_en),
-      .wr_addr({commit_job, rank_reg[PORT_BITS-1:0]}),
-      .wr_data({from_wr_valid, port_2_reg, mac_reg[55:48], address_reg[47:0]}),
-      .rd_en  (from_en),
-      .rd_addr({from_index, from_rank[PORT_BITS-1:0]}),
-      .rd_data(from_row)
-  );
+  genvar e;
+  generate
+    for (e = 0; e < ETHERNET; e = e + 1) begin : g_from
+      wire [7:0] job = from_job[8*e+:8];
+      wire [7:0] rank = from_rank[8*e+:8];
+      wire [JOB_BITS-1:0] index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+      wire [FROM_WIDTH-1:0] row;
+      reg known_reg;  // the row was written, and is whole
+      reg found_reg;
+      reg [FROM_WIDTH-2:0] row_found_reg;
 
-  always @(posedge clk) begin
-    if (from_en) begin
-      from_known_reg <= {24'd0, from_job} < JOBS && {24'd0, from_rank} < PORTS &&
-          bound_reg[from_index] && !(closed_reg && from_index == commit_job);
-      from_valid_reg <= from_known_reg && from_row[FROM_WIDTH-1];
-      from_reg <= from_row[FROM_WIDTH-2:0];
+      agg_ram #(
+          .WIDTH    (FROM_WIDTH),
+          .ADDR_BITS(JOB_BITS + PORT_BITS),
+          .APART    (1)
+      ) u_from (
+          .clk    (clk),
+          .wr_en  (from_wr_en),
+          .wr_addr(from_wr_addr),
+          .wr_data(from_wr_data),
+          .rd_en  (from_en[e]),
+          .rd_addr({index, rank[PORT_BITS-1:0]}),
+          .rd_data(row)
+      );
+
+      always @(posedge clk) begin
+        if (from_en[e]) begin
+          known_reg <= {24'd0, job} < JOBS && {24'd0, rank} < PORTS && bound_reg[index] &&
+              !(closed_reg && index == commit_job);
+          found_reg <= known_reg && row[FROM_WIDTH-1];
+          row_found_reg <= row[FROM_WIDTH-2:0];
+        end
+      end
+
+      assign from_valid[e] = found_reg;
+      assign from_ip[32*e+:32] = row_found_reg[31:0];
+      assign from_port[16*e+:16] = row_found_reg[47:32];
+      assign from_ethernet[8*e+:8] = row_found_reg[55:48];
+      assign from_dest[PORT_BITS*e+:PORT_BITS] = row_found_reg[56+:PORT_BITS];
     end
-  end
-
-  assign from_valid = from_valid_reg;
-  assign {from_dest, from_ethernet, from_port, from_ip} = from_reg;
+  endgenerate
 
   // -- The table, for packets to members, and for the registers -----------------------------------
 
   wire [103:0] row = own_reg & {104{row_member_reg}};
-  wire [103+PORTS:0] to_row;
-  reg [103+PORTS:0] to_reg;
-
   agg_ram #(
       .WIDTH    (104),
       .ADDR_BITS(JOB_BITS + PORT_BITS),
@@ -366,23 +381,47 @@ module agg_member_table #(
       .rd_data(entry)
   );
 
-  agg_ram #(
-      .WIDTH    (104 + PORTS),
-      .ADDR_BITS(JOB_BITS + PORT_BITS),
-      .APART    (1)
-  ) u_to (
-      .clk    (clk),
-      .wr_en  (at_reg[STATE_STORE]),
-      .wr_addr({commit_job, row_reg}),
-      .wr_data({same_ports_reg, row}),
-      .rd_en  (to_en),
-      .rd_addr({to_job, to_port}),
-      .rd_data(to_row)
-  );
+  generate
+    for (e = 0; e < ETHERNET; e = e + 1) begin : g_to
+      wire [103+PORTS:0] to_row;
+      reg [103+PORTS:0] to_reg;
+      reg [JOBS*PORTS-1:0] here_reg;
+      integer j, p;
 
-  always @(posedge clk) if (to_en) to_reg <= to_row;
+      agg_ram #(
+          .WIDTH    (104 + PORTS),
+          .ADDR_BITS(JOB_BITS + PORT_BITS),
+          .APART    (1)
+      ) u_to (
+          .clk    (clk),
+          .wr_en  (at_reg[STATE_STORE]),
+          .wr_addr({commit_job, row_reg}),
+          .wr_data({same_ports_reg, row}),
+          .rd_en  (to_en[e]),
+          .rd_addr({to_job[JOB_BITS*e+:JOB_BITS], to_port[PORT_BITS*e+:PORT_BITS]}),
+          .rd_data(to_row)
+      );
 
-  assign {to_same, to_ethernet, to_mac, to_udp_port, to_ip} = to_reg;
+      always @(posedge clk) begin
+        if (to_en[e]) to_reg <= to_row;
+        for (j = 0; j < JOBS; j = j + 1) begin
+          for (p = 0; p < PORTS; p = p + 1) begin
+            if (at_reg[STATE_STORE] && row_reg == p[PORT_BITS-1:0] &&
+                (JOBS == 1 || commit_job == j[JOB_BITS-1:0]))
+              here_reg[PORTS*j+p] <= row_member_reg && {24'd0, row[103:96]} == e;
+          end
+        end
+        if (rst) here_reg <= {JOBS * PORTS{1'b0}};
+      end
+
+      assign to_ip[32*e+:32] = to_reg[31:0];
+      assign to_udp_port[16*e+:16] = to_reg[47:32];
+      assign to_mac[48*e+:48] = to_reg[95:48];
+      assign to_ethernet[8*e+:8] = to_reg[103:96];
+      assign to_same[PORTS*e+:PORTS] = to_reg[104+:PORTS];
+      assign behind[JOBS*PORTS*e+:JOBS*PORTS] = here_reg;
+    end
+  endgenerate
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -529,10 +568,11 @@ module agg_member_table #(
   // A lookup of the job that began while its entries were not whole finds none.
   reg closed_lookup = 1'b0;
   always @(posedge clk) begin
-    if (from_en) closed_lookup <= closed_reg && from_job == {{8 - JOB_BITS{1'b0}}, commit_job};
+    if (from_en[0])
+      closed_lookup <= closed_reg && from_job[7:0] == {{8 - JOB_BITS{1'b0}}, commit_job};
   end
   always @* begin
-    assert (!closed_lookup || !from_known_reg);
+    assert (!closed_lookup || !g_from[0].known_reg);
     cover (commit_done && set_up_f && was_reset && !rst);
     cover (commit_done && !set_up_f && was_reset && !rst);
     cover (at_reg[STATE_LEAVE] && pending_reg == 8'd1 && packet_left && packet_started && !rst);
