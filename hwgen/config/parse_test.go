@@ -24,7 +24,7 @@ var known = config.Known{
 	Shells:     []string{"stream", "none"},
 	Linked:     []string{"stream"},
 	Boards: []config.Board{{
-		Name: "bench", Shell: "stream", Link: 8, Clock: 40,
+		Name: "bench", Links: []config.BoardLink{{Shell: "stream", Bits: 8}}, Clock: 40,
 		CheckClock: func(mhz int) error {
 			if mhz < 1 || mhz > 200 {
 				return fmt.Errorf("%d MHz: no", mhz)

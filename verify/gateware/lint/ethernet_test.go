@@ -47,6 +47,10 @@ func TestEthernet(t *testing.T) {
 		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
 		cards = append(cards, assembly(t, inPath, fmt.Sprintf("PORTS=%d BYTES=%d DEPTH_BITS=%d", ports[width], width, places[width])))
 	}
+	for _, way := range []string{"rx", "tx"} { // boards have the other width
+		cross := []string{"rtl/board/agg_eth_" + way + "_cross.v", "rtl/board/agg_async_fifo.v", "rtl/board/agg_sync.v"}
+		cards = append(cards, assembly(t, cross, "BYTES=1"))
+	}
 	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
 	if err := Check(t.Context(), cards...); err != nil {
 		t.Error(err)
