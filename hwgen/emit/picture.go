@@ -51,15 +51,25 @@ func (d *drawing) bottom() int { return topMargin + rowHeight*d.plan.Workers }
 // middle returns the y coordinate of elements that all workers share.
 func (d *drawing) middle() int { return (topMargin + d.bottom()) / 2 }
 
-// inputs draws the link and its receiver, or a port for each worker.
+// inputs draws the link or the network and its receiver, or a port for each worker.
 func (d *drawing) inputs() {
 	p := d.plan
-	if p.Shell.Link {
+	shared := p.Shell.Link || p.Shell.Ethernet
+	switch {
+	case p.Shell.Link:
 		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "find frame,", "check CRCs")
+	case p.Shell.Ethernet:
+		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "check frames")
+		d.onwards()
+		d.tall("queue", 110, "whole packets", "with good CRC")
+		d.onwards()
+		d.tall("address", 110, "the sender's is", "that of its rank")
+	}
+	if shared {
 		d.x += 28
 	}
 	for w := range p.Workers {
-		if p.Shell.Link {
+		if shared {
 			d.arrow(d.x-28, d.row(w), d.x, d.row(w))
 		}
 		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
@@ -96,8 +106,7 @@ func (d *drawing) window() {
 		again = append(again, "undecided:", "once more")
 	}
 	d.tall("sum", 92, again...)
-	d.arrow(d.x, d.middle(), d.x+28, d.middle())
-	d.x += 28
+	d.onwards()
 	d.tall("round", 72, "once")
 	d.arrow(d.x, d.middle(), d.x+40, d.middle())
 	d.x += 40
@@ -143,10 +152,15 @@ func (d *drawing) tree() {
 func (d *drawing) output() {
 	p := d.plan
 	d.tall("results", 110, fmt.Sprintf("%d × %s", p.Slots, count(p.Beats, "beat")), "sent and kept", "for replays")
-	d.arrow(d.x, d.middle(), d.x+28, d.middle())
-	d.x += 28
-	if p.Shell.Link {
+	d.onwards()
+	switch {
+	case p.Shell.Link:
 		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "frames,", "CRCs")
+		return
+	case p.Shell.Ethernet:
+		d.tall("copies", 110, "one for each", "address")
+		d.onwards()
+		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "frames, CRCs")
 		return
 	}
 	for w := range p.Workers {
@@ -154,6 +168,12 @@ func (d *drawing) output() {
 	}
 	d.heading(d.x, 110, "egress", "a queue a port")
 	d.x += 110
+}
+
+// onwards draws an arrow to the next box that all workers share.
+func (d *drawing) onwards() {
+	d.arrow(d.x, d.middle(), d.x+28, d.middle())
+	d.x += 28
 }
 
 // tall draws a box beside all workers, with lines of text in it.
