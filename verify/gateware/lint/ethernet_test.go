@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,35 +8,30 @@ import (
 	"testing"
 )
 
-// transmitter are the modules from a core's output to Ethernet frames.
-var transmitter = []string{
-	"cocotb/ethernet_transmitter.v", "rtl/ethernet/agg_datagram_steps.v", "rtl/ethernet/agg_datagram_sums.v",
-	"rtl/ethernet/agg_datagram_store.v", "rtl/ethernet/agg_eth_transmit.v", "rtl/ethernet/agg_crc32c.v",
-	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
+// networkCards are flags of cards on Ethernet: every width of a MAC, with beats of the core that have
+// its width and that are wider, and results of another format. The golden card has 64 bits.
+var networkCards = map[string]string{
+	"udp_8":     "-lanes 1 -workers 1 -format fp8e4m3 -sum max -link 8 -chunk 4 -window 1",
+	"udp_8_32":  "-lanes 1 -workers 2 -link 8 -chunk 4 -window 1",
+	"udp_64":    "-lanes 8 -workers 5 -jobs 2 -format bf16 -result fp32 -sum fused -link 64 -window 2 -prefix left",
+	"udp_512":   "-lanes 16 -workers 2 -link 512 -chunk 32 -window 1",
+	"udp_large": "-lanes 64 -workers 3 -format fp8e5m2 -result bf16 -sum fused -link 512 -window 1 -bundle",
 }
 
-// receiver are the modules from Ethernet frames to words of payload and a verdict.
-var receiver = []string{
-	"rtl/ethernet/agg_eth_receive.v", "rtl/ethernet/agg_eth_judge.v", "rtl/ethernet/agg_eth_sum.v",
-	"rtl/ethernet/agg_eth_align.v", "rtl/ethernet/agg_crc32c_check.v", "rtl/ethernet/agg_crc32c.v",
-	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
-}
-
-// TestEthernet lints the leaves of shell udp, which no card contains yet: for every width of a MAC,
-// and for beats of the core that are narrower and wider than that. The transmitter is assembled as in
-// its bench.
-func TestEthernet(t *testing.T) {
+// TestNetworkCards lints cards on Ethernet, and the leaves that only cards with several ports have.
+func TestNetworkCards(t *testing.T) {
+	hwgen := buildGenerator(t)
 	var cards []Card
-	for _, width := range []int{1, 8, 64} {
-		for _, beat := range []int{1, 4, 64} {
-			cards = append(cards, assembly(t, transmitter, fmt.Sprintf("BYTES=%d BEAT_BYTES=%d", width, beat)))
+	for name, flags := range networkCards {
+		card, err := Open(generate(t, hwgen, name, strings.Fields("-shell udp "+flags)...))
+		if err != nil {
+			t.Fatal(err)
 		}
-		merge := []string{"cocotb/ethernet_merge.v", "rtl/ethernet/agg_eth_merge.v"}
-		cards = append(cards, assembly(t, merge, fmt.Sprintf("BYTES=%d", width)))
-		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_eth_answers.v"}, fmt.Sprintf("BYTES=%d", width)))
-		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, card)
 	}
-	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
+	cards = append(cards,
+		assembly(t, []string{"rtl/ethernet/agg_packet_split.v", "rtl/core/agg_delay.v"}, "ETHERNET=4"),
+		assembly(t, []string{"rtl/ethernet/agg_packet_order.v"}, "ETHERNET=4"))
 	if err := Check(t.Context(), cards...); err != nil {
 		t.Error(err)
 	}
