@@ -36,6 +36,9 @@ for one cycle for each frame that is dropped because it is damaged or not for th
 	p.udpPorts(m)
 	p.udpWires(m)
 	p.udpReceiver(m)
+	if p.Ethernet > 1 {
+		p.udpSwitch(m)
+	}
 	p.udpNetwork(m)
 	p.udpCore(m)
 	p.udpTransmitter(m)
@@ -142,7 +145,15 @@ func (p *Plan) udpWires(m *netlist.Module) {
 	}
 	m.Assign("packets_busy", "|{check_busy, pack_busy, unjudged}")
 	m.Assign("packet_started", "|packet_start")
-	m.Assign("dropped", "{event_answer_lost, event_accesses_full, event_queue_full}")
+	dropped := []string{"event_answer_lost", "event_accesses_full", "event_queue_full"}
+	if p.Ethernet > 1 {
+		dropped = append(dropped, "event_unpassed")
+		m.Wire("event_unpassed", p.Ethernet, "a frame for another port is dropped")
+		m.Wire("behind", p.Ethernet*p.Jobs*p.Workers, "ports of the core behind each Ethernet port, for each job")
+	} else {
+		m.Wire("unused_behind", p.Jobs*p.Workers, "all are behind one port")
+	}
+	m.Assign("dropped", netlist.Concat(dropped...))
 	m.Assign("error_strobe", "|drop_valid")
 }
 

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,17 +9,38 @@ import (
 	"testing"
 )
 
-// networkCards are flags of cards on Ethernet: every width of a MAC, with beats of the core that have
-// its width and that are wider, and results of another format. The golden card has 64 bits.
-var networkCards = map[string]string{
-	"udp_8":     "-lanes 1 -workers 1 -format fp8e4m3 -sum max -link 8 -chunk 4 -window 1",
-	"udp_8_32":  "-lanes 1 -workers 2 -link 8 -chunk 4 -window 1",
-	"udp_64":    "-lanes 8 -workers 5 -jobs 2 -format bf16 -result fp32 -sum fused -link 64 -window 2 -prefix left",
-	"udp_512":   "-lanes 16 -workers 2 -link 512 -chunk 32 -window 1",
-	"udp_large": "-lanes 64 -workers 3 -format fp8e5m2 -result bf16 -sum fused -link 512 -window 1 -bundle",
+// transmitter are the modules from a core's output to Ethernet frames.
+var transmitter = []string{
+	"cocotb/ethernet_transmitter.v", "rtl/ethernet/agg_datagram_steps.v", "rtl/ethernet/agg_datagram_sums.v",
+	"rtl/ethernet/agg_datagram_store.v", "rtl/ethernet/agg_eth_transmit.v", "rtl/ethernet/agg_crc32c.v",
+	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
 }
 
-// TestNetworkCards lints cards on Ethernet, and the leaves that only cards with several ports have.
+// receiver are the modules from Ethernet frames to words of payload and a verdict.
+var receiver = []string{
+	"rtl/ethernet/agg_eth_receive.v", "rtl/ethernet/agg_eth_judge.v", "rtl/ethernet/agg_eth_sum.v",
+	"rtl/ethernet/agg_eth_align.v", "rtl/ethernet/agg_crc32c_check.v", "rtl/ethernet/agg_crc32c.v",
+	"rtl/core/agg_delay.v", "rtl/core/agg_tag_delay.v",
+}
+
+// inPath are the modules of the in-path switch, behind the receivers of its bench.
+var inPath = append([]string{
+	"cocotb/ethernet_switch.v", "rtl/ethernet/agg_eth_switch.v", "rtl/ethernet/agg_switch_delay.v", "rtl/ethernet/agg_switch_events.v",
+	"rtl/ethernet/agg_switch_input.v", "rtl/ethernet/agg_switch_requests.v", "rtl/ethernet/agg_switch_store.v",
+	"rtl/ethernet/agg_switch_table.v", "rtl/ethernet/agg_eth_merge.v", "rtl/core/agg_ram.v",
+}, receiver...)
+
+// networkCards are flags of cards on Ethernet: every width of a MAC, with beats of the core that have
+// its width and that are wider, results of another format, and cards in path. A golden card has one
+// port of 64 bits.
+var networkCards = map[string]string{
+	"udp_8":       "-lanes 1 -workers 1 -format fp8e4m3 -sum max -link 8 -chunk 4 -window 1",
+	"udp_8_path":  "-lanes 1 -workers 2 -link 8 -ethernet 2 -chunk 4 -window 1",
+	"udp_64_path": "-lanes 8 -workers 5 -jobs 2 -format bf16 -result fp32 -sum fused -link 64 -ethernet 3 -window 2 -prefix left",
+	"udp_512":     "-lanes 64 -workers 3 -format fp8e5m2 -result bf16 -sum fused -link 512 -window 1 -bundle",
+}
+
+// TestNetworkCards lints cards on Ethernet.
 func TestNetworkCards(t *testing.T) {
 	hwgen := buildGenerator(t)
 	var cards []Card
@@ -29,9 +51,45 @@ func TestNetworkCards(t *testing.T) {
 		}
 		cards = append(cards, card)
 	}
-	cards = append(cards,
-		assembly(t, []string{"rtl/ethernet/agg_packet_split.v", "rtl/core/agg_delay.v"}, "ETHERNET=4"),
-		assembly(t, []string{"rtl/ethernet/agg_packet_order.v"}, "ETHERNET=4"))
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEthernet lints the leaves of shell udp by themselves, also where no card has them: for every
+// width of a MAC, and for beats of the core that are narrower and wider than that. The transmitter is
+// assembled as in its bench.
+func TestEthernet(t *testing.T) {
+	var cards []Card
+	ports := map[int]int{1: 2, 8: 16, 64: 3}
+	places := map[int]int{1: 15, 8: 12, 64: 9} // log2 of the words in two of the largest frames
+	for _, width := range []int{1, 8, 64} {
+		for _, beat := range []int{1, 4, 64} {
+			cards = append(cards, assembly(t, transmitter, fmt.Sprintf("BYTES=%d BEAT_BYTES=%d", width, beat)))
+		}
+		merge := []string{"cocotb/ethernet_merge.v", "rtl/ethernet/agg_eth_merge.v"}
+		cards = append(cards, assembly(t, merge, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_eth_answers.v"}, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
+		cards = append(cards, assembly(t, inPath, fmt.Sprintf("PORTS=%d BYTES=%d DEPTH_BITS=%d", ports[width], width, places[width])))
+	}
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNetwork lints the leaves of registers and addresses, for cards of all sizes.
+func TestNetwork(t *testing.T) {
+	var cards []Card
+	for _, size := range []string{
+		"PORTS=1 PORT_BITS=1 JOBS=1 JOB_BITS=1", "PORTS=5 PORT_BITS=3 JOBS=2 JOB_BITS=1", "PORTS=64 PORT_BITS=6 JOBS=16 JOB_BITS=4",
+	} {
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_registers.v"}, size))
+		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_member_table.v", "rtl/core/agg_ram.v"}, size+" ETHERNET=4"))
+	}
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_counters.v"}, "ETHERNET=1 QUEUES=1"))
+	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_network_counters.v"}, "ETHERNET=4 QUEUES=9"))
 	if err := Check(t.Context(), cards...); err != nil {
 		t.Error(err)
 	}
@@ -46,7 +104,7 @@ func assembly(t *testing.T, files []string, params string) Card {
 	if err := os.MkdirAll(card.Dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for i, file := range append(files, "rtl/zwire.vh") {
+	for i, file := range append(files, "rtl/zwire.vh", "rtl/znetwork.vh") {
 		text := readText(t, filepath.Join(root, file))
 		if i == 0 {
 			for _, param := range strings.Fields(params) {
