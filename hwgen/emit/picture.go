@@ -19,6 +19,9 @@ func picture(p *plan.Plan) []byte {
 		d.tree()
 	}
 	d.output()
+	if p.Ethernet > 1 {
+		d.passing()
+	}
 	return d.svg()
 }
 
@@ -31,6 +34,8 @@ const (
 	leftMargin = 24
 	boxHeight  = 20
 	tallHeight = 80 // minimum height of a box beside all workers
+
+	passingHeight = 30 // of the way of frames for others
 )
 
 // drawing is an unfinished picture.
@@ -176,6 +181,18 @@ func (d *drawing) onwards() {
 	d.x += 28
 }
 
+// passing draws the way of frames for others, below all boxes, from the first one to the last.
+func (d *drawing) passing() {
+	const middle = 50 // of an Ethernet port's box
+	from, to := leftMargin+middle, d.x-middle
+	below := d.tallBottom()
+	fmt.Fprintf(&d.body, "<path d=\"M%d %dV%dH%dV%d\" marker-end=\"url(#tip)\"/>\n", from, below, below+passingHeight, to, below)
+	d.text((from+to)/2, below+passingHeight-6, "small", "frames for others: a switch")
+}
+
+// tallBottom returns the y coordinate below the boxes beside all workers.
+func (d *drawing) tallBottom() int { return max(d.bottom(), d.middle()+tallHeight/2) }
+
 // tall draws a box beside all workers, with lines of text in it.
 func (d *drawing) tall(title string, width int, text ...string) {
 	height := max(d.bottom()-topMargin, tallHeight)
@@ -225,7 +242,10 @@ func (d *drawing) node(x, y int, sign string) {
 // svg returns the whole picture.
 func (d *drawing) svg() []byte {
 	p := d.plan
-	width, height := d.x+leftMargin, max(d.bottom(), d.middle()+tallHeight/2)+leftMargin
+	width, height := d.x+leftMargin, d.tallBottom()+leftMargin
+	if p.Ethernet > 1 {
+		height += passingHeight
+	}
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">
 <style>
 svg { font-family: sans-serif; }

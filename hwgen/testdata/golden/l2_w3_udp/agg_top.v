@@ -176,8 +176,11 @@ module agg_top (
 
   assign packets_busy   = |{check_busy, pack_busy, unjudged};
   assign packet_started = |packet_start;
-  assign dropped        = {event_answer_lost, event_accesses_full, event_queue_full};
-  assign error_strobe   = |drop_valid;
+
+  wire [2:0] unused_behind;  // all are behind one port
+
+  assign dropped      = {event_answer_lost, event_accesses_full, event_queue_full};
+  assign error_strobe = |drop_valid;
 
   // -- Receiver --
   wire         waiting_valid;  // a register access waits
@@ -611,7 +614,8 @@ module agg_top (
       .to_ip          (to_ip),
       .to_udp_port    (to_udp_port),
       .to_ethernet    (unused_to_ethernet),
-      .to_same        (to_same)
+      .to_same        (to_same),
+      .behind         (unused_behind)
   );
 
   agg_network_counters #(
@@ -750,8 +754,7 @@ module agg_top (
   wire         copies_left;  // the last copy of a packet, at this port, has its address
   wire         replies_left;
 
-  assign reply_left  = |replies_left;
-  assign packet_left = |copies_left;
+  assign reply_left = |replies_left;
 
   agg_reply_merge #(
       .PORTS(3)
@@ -831,12 +834,11 @@ module agg_top (
   wire       split_last;
   wire       split_sums_valid;
   wire       rooms;
-
-  assign room = &rooms;
-
-  wire ends;  // a packet's last step was taken
+  wire       ends;  // a packet's last step was taken
 
   assign ends              = step_valid && step_last;
+  assign room              = rooms;
+  assign packet_left       = copies_left;
   assign split_dest        = packet_tdest;
   assign split_takes_first = takes_first;
   assign split_takes_word  = takes_word;
