@@ -227,67 +227,75 @@ module agg_switch_store #(
   `define PROMISED assert
 `endif
 
-  // What was kept, by the frame's number: its first word, its words and where it leaves
-  localparam integer MOST = 8;  // more frames than come in the steps of the proof
+  // For any kept frame, and any word of it: what came, and when its copies leave. Copies are counted
+  // over all frames. No counter overflows in the steps of the proof.
+  (* anyconst *) reg [3:0] frame;
+  (* anyconst *) reg [2:0] place;
   reg was_reset = 1'b0;
-  (* anyconst *) reg [5:0] watched;  // any kept word
-  reg [5:0] words_kept, came, frame_words[0:MOST-1], first_words[0:MOST-1];
-  reg [PORTS-1:0] frame_ports[0:MOST-1], sent;
-  reg [2:0] frames_kept, frames_known, leaving;
-  reg [5:0] index;  // of the next word that leaves, in its frame
+  reg [3:0] frames_kept, frames_known;
+  reg [2:0] came, size;
+  reg [4:0] copies, first_copy, copies_left;
+  reg [PORTS-1:0] to, sent;
   reg [9*BYTES:0] put;
-  reg [3:0] passed_frames, passes;
+  reg [2:0] index;  // of the next word that leaves, in its copy
+  reg [3:0] passed, passes;
   reg waited, amid;
   reg [DEPTH_BITS:0] used_was;
   reg [FRAME_BITS:0] frames_used_was;
+  reg [4:0] asked, wanted;
+  integer n;
 
   wire [9*BYTES+PORTS:0] out = {m_axis_tdest, m_axis_tlast, m_axis_tkeep, m_axis_tdata};
   reg [9*BYTES+PORTS:0] out_was;
   wire leaves = m_axis_tvalid && m_axis_tready;
-  wire [PORTS-1:0] ahead = frame_ports[leaving] & ~sent;
-  wire [PORTS-1:0] to = ahead & (~ahead + 1'b1);
-  wire ends_copy = index + 1'b1 == frame_words[leaving];
-  wire empty = frame_ports[leaving] == 0 && leaving != frames_known;
+  wire [PORTS-1:0] ahead = to & ~sent;
+  wire is_it = frames_known > frame && copies_left - first_copy < wanted;
+
+  always @* begin
+    asked  = 0;
+    wanted = 0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      asked  = asked + s_ports[n];
+      wanted = wanted + to[n];
+    end
+  end
 
   always @(posedge clk) begin
-    if (s_axis_tvalid) came <= s_axis_tlast ? 0 : came + 1'b1;
-    if (kept) begin
-      frame_words[frames_kept] <= came + 1'b1;
-      first_words[frames_kept] <= words_kept;
-      words_kept <= words_kept + came + 1'b1;
-      frames_kept <= frames_kept + 1'b1;
+    if (s_axis_tvalid) begin
+      came <= s_axis_tlast ? 0 : came + 1'b1;
+      if (frames_kept == frame && came == place) put <= {s_axis_tlast, s_axis_tkeep, s_axis_tdata};
     end
-    if (s_axis_tvalid && watched == words_kept + came)
-      put <= {s_axis_tlast, s_axis_tkeep, s_axis_tdata};
+    if (kept) begin
+      frames_kept <= frames_kept + 1'b1;
+      if (frames_kept == frame) size <= came + 1'b1;
+    end
     if (s_ports_valid) begin
-      frame_ports[frames_known] <= s_ports;
       frames_known <= frames_known + 1'b1;
-      if (s_ports != 0) passes <= passes + 1'b1;
+      copies <= copies + asked;
+      passes <= passes + (s_ports != 0);
+      if (frames_known == frame) {to, first_copy} <= {s_ports, copies};
     end
     if (leaves) begin
-      index <= ends_copy ? 0 : index + 1'b1;
-      if (ends_copy) sent <= sent | to;
-      amid <= !m_axis_tlast;
+      index <= m_axis_tlast ? 0 : index + 1'b1;
+      amid  <= !m_axis_tlast;
+      if (m_axis_tlast) copies_left <= copies_left + 1'b1;
+      if (m_axis_tlast && is_it) sent <= sent | m_axis_tdest;
     end
-    // A frame is over when its last copy has left, or at once if it has none.
-    if (empty || (leaves && ends_copy && ahead == to)) begin
-      leaving <= leaving + 1'b1;
-      sent <= 0;
-    end
-    passed_frames <= passed_frames + event_passed;
+    passed <= passed + event_passed;
     waited <= m_axis_tvalid && !m_axis_tready;
     out_was <= out;
     used_was <= used;
     frames_used_was <= frames_used;
     if (rst) begin
       was_reset <= 1'b1;
-      {came, words_kept, index} <= 0;
-      {frames_kept, frames_known, leaving} <= 0;
-      {passed_frames, passes} <= 0;
+      {frames_kept, frames_known, came, index, copies, copies_left, passed, passes} <= 0;
       sent <= 0;
       {waited, amid} <= 2'b00;
     end
   end
+
+  // One reset, in the first cycle, for the proof of a bounded number of cycles
+  always @* assume (rst == !was_reset);
 
   always @* begin
     if (was_reset) begin
@@ -302,21 +310,21 @@ module agg_switch_store #(
       if (frames_full_reg) assert (frames_used_was >= (1 << FRAME_BITS) - 1);
       assert (used <= 1 << DEPTH_BITS && frames_used <= 1 << FRAME_BITS);
 
-      // Whatever leaves is the next word of the next copy.
-      if (m_axis_tvalid && !empty) begin
-        assert (leaving != frames_known && m_axis_tdest == to && to != 0);
-        assert (m_axis_tlast == ends_copy);
-        if (first_words[leaving] + index == watched)
-          assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == put);
+      // What leaves is the next copy, and nothing else does.
+      if (m_axis_tvalid) assert (copies_left != copies);
+      if (m_axis_tvalid && is_it) begin
+        assert (m_axis_tdest == (ahead & (~ahead + 1'b1)));
+        assert (m_axis_tlast == (index + 1'b1 == size));
+        if (index == place) assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == put);
       end
-      assert (passed_frames <= passes);
+      assert (passed <= passes);
 
       // AXI4-Stream, without a pause inside a frame
       if (waited) assert (m_axis_tvalid && out == out_was);
       if (amid) assert (m_axis_tvalid);
 
-      cover (leaves && leaving == 2 && sent != 0);
-      cover (leaves && leaving == 2 && frame_ports[1] == 0);
+      cover (leaves && is_it && frame == 2 && sent != 0);
+      cover (leaves && is_it && frame == 1 && first_copy == 0);
       cover (ends && keep && lost_reg);
     end
   end

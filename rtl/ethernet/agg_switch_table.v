@@ -364,6 +364,9 @@ module agg_switch_table #(
     end
   end
 
+  // One reset, in the first cycle, for the proof of a bounded number of cycles
+  always @* assume (rst == !was_reset);
+
   always @* begin
     if (was_reset) begin
       assume (s_port < PORTS);

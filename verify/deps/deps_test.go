@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"driver/virtual/udp":         {"driver/virtual/clock", "driver/wire"},
 	"driver/virtual/ethernet":    {"driver/virtual/clock", "driver/wire"},
 	"driver/virtual/frameport":   {"driver/virtual/clock", "driver/virtual/ethernet"},
-	"driver/virtual/simulator":   {},
+	"driver/virtual/simulator":   {"driver/virtual/clock"},
 	"driver/virtual/capture":     {"driver/frame", "driver/virtual/clock", "driver/virtual/ethernet", "driver/wire"},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},

@@ -21,14 +21,10 @@ import (
 // device is a card with Ethernet ports, and what comes with it.
 type device struct {
 	ethernet.Device
-	endpoint ethernet.Endpoint    // of a card in software
-	time     frameport.Timekeeper // its clock beside real time
+	endpoint ethernet.Endpoint           // of a card in software
+	beside   func() frameport.Timekeeper // lets it run beside real time
 	close    func() error
 }
-
-// simulatedStep is the number of cycles that a built card's clock advances each time: a simulator
-// cannot follow real time.
-const simulatedStep = 256
 
 // openDevice starts the card of a name with as many Ethernet ports. A built card ends with ctx.
 func openDevice(ctx context.Context, cmd *cobra.Command, name string, station *stationFlags, ports int) (*device, error) {
@@ -55,7 +51,8 @@ func newSoftware(name string, own wire.Address, ports int) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &device{card, endpoint, clock.Start(card), func() error { return nil }}, nil
+	beside := func() frameport.Timekeeper { return clock.Start(card) }
+	return &device{card, endpoint, beside, func() error { return nil }}, nil
 }
 
 // startBuilt starts the simulator in a card's folder.
@@ -78,7 +75,7 @@ func startBuilt(ctx context.Context, dir string, ports int, errs io.Writer) (*de
 	if err != nil {
 		return nil, err
 	}
-	return &device{card, nil, clock.Step(simulatedStep), card.Close}, nil
+	return &device{card, nil, func() frameport.Timekeeper { return card.RunFreely() }, card.Close}, nil
 }
 
 // closeWith closes the device after a run that ended with err.

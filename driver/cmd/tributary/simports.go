@@ -37,7 +37,7 @@ func (f *simFlags) runAtPorts(cmd *cobra.Command, name string) (err error) {
 	for i, p := range ports {
 		fmt.Fprintf(out, "port %d is %s\n", i, p.Name())
 	}
-	return frameport.Serve(cmd.Context(), card, card.time, ports)
+	return frameport.Serve(cmd.Context(), card, card.beside(), ports)
 }
 
 // checkPorts refuses invalid ports, and the flags of cards without any.

@@ -164,8 +164,8 @@ func TestPcap(t *testing.T) {
 	workFolder(t)
 	builtCard(t, "made", manifest)
 	before := files(t)
-	in := filepath.Join(goldens, "faults.pcapng")
-	want, err := os.ReadFile(filepath.Join(goldens, "faults.out.pcapng"))
+	in := filepath.Join(goldens, "faults2.pcapng")
+	want, err := os.ReadFile(filepath.Join(goldens, "faults2.out.pcapng"))
 	require.NoError(t, err)
 	for _, card := range []string{"model:" + pcapCard, "cpu:" + pcapCard, "made"} {
 		s := tributary(context.Background(), "pcap", in, "-o", "out.pcapng", "-card", card)

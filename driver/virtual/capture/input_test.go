@@ -20,6 +20,7 @@ import (
 
 // input is a capture that gopacket makes, from the hosts of the tests.
 type input struct {
+	ports  int
 	at     time.Time
 	frames []captured
 }
@@ -32,7 +33,7 @@ type captured struct {
 }
 
 // newInput returns an empty one.
-func newInput() *input { return &input{at: time.Unix(1_700_000_000, 0).UTC()} }
+func newInput(ports int) *input { return &input{ports: ports, at: time.Unix(1_700_000_000, 0).UTC()} }
 
 // add adds frames at a port, 10 microseconds apart.
 func (in *input) add(port int, all ...[]byte) {
@@ -91,41 +92,42 @@ var inputs = []struct {
 	ports int
 	make  func(in *input)
 }{
-	{"answers", 2, answers}, {"faults", 2, addFaults}, {"job", 3, addJob}, {"switch", 3, addPassing},
+	{"answers", 1, answers}, {"faults", 1, addFaults}, {"job", 1, func(in *input) { addJob(in, 0, 0) }},
 	{"deadline", 1, addDeadline}, {"lease", 1, addLease},
+	{"faults2", 2, addFaults}, {"path", 3, func(in *input) { addJob(in, 1, 2) }}, {"switch", 3, addPassing},
 }
 
 // answers asks for the card's address and for echoes.
 func answers(in *input) {
 	in.add(0, frames.ARPRequest(frames.ToAll, frames.CardIP), frames.ARPRequest(frames.CardMAC, frames.CardIP))
-	in.add(1, frames.ARPRequest(frames.ToAll, frames.HostIP))
+	in.add(0, frames.ARPRequest(frames.ToAll, frames.HostIP))
 	for _, size := range []int{0, 1, 17, 18, 56, 1471, 1472, 1473} {
-		in.add(1, frames.EchoRequest(0, bytes.Repeat([]byte{0xa5}, size)))
+		in.add(0, frames.EchoRequest(0, bytes.Repeat([]byte{0xa5}, size)))
 	}
 	in.add(0, frames.EchoRequest(1, nil))
 }
 
-// addFaults has each fault of a datagram, and a good one behind it.
+// addFaults has each fault of a datagram, and a good one behind it, at each port in turn.
 func addFaults(in *input) {
 	for i, f := range frames.Faults {
 		d := frames.NewDatagram(frames.Question())
 		f.Make(d)
-		in.add(i%2, d.Bytes(), frames.NewDatagram(frames.Question()).Bytes())
+		in.add(i%in.ports, d.Bytes(), frames.NewDatagram(frames.Question()).Bytes())
 	}
 }
 
-// addJob has a job whose members are in path, with every mark, a repeated contribution, a stranger, a
+// addJob has a job whose members are at two ports, with every mark, a repeated contribution, a stranger, a
 // refusal, and reads of the counters of shell udp.
-func addJob(in *input) {
-	in.setUp(0, 1, 2)
+func addJob(in *input, a, b int) {
+	in.setUp(0, uint64(a), uint64(b))
 	for vid, mark := range []wire.ECN{wire.NotECT, wire.ECT1, wire.ECT0, wire.CE} {
-		in.add(1, contribution(0, uint32(vid), wire.ECT0))
-		in.add(2, contribution(1, uint32(vid), mark))
+		in.add(a, contribution(0, uint32(vid), wire.ECT0))
+		in.add(b, contribution(1, uint32(vid), mark))
 	}
-	in.add(1, contribution(0, 3, wire.ECT0), contribution(0, 9, wire.ECT0))
-	in.add(2, contribution(0, 4, wire.ECT0))
+	in.add(a, contribution(0, 3, wire.ECT0), contribution(0, 9, wire.ECT0))
+	in.add(b, contribution(0, 4, wire.ECT0))
 	for i := range wire.NetworkCounters { // those of SPEC count cycles of the core, too
-		in.add(1, from(2, frames.Access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.ECT0))
+		in.add(a, from(2, frames.Access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.ECT0))
 	}
 }
 
@@ -146,11 +148,12 @@ func addPassing(in *input) {
 // partial is the bit of JOB_DEADLINE for partial sums.
 const partial = 1 << 32
 
-// addDeadline has a chunk that one member does not send: its sum leaves when 2,000 cycles have passed.
+// addDeadline has a chunk that one member does not send: its sum leaves when 20,000 cycles have passed. (A
+// simulator runs a few thousand until it notices that nothing moves.)
 func addDeadline(in *input) {
-	in.setUp(partial|2000, 0, 0)
+	in.setUp(partial|20_000, 0, 0)
 	in.add(0, contribution(0, 0, wire.ECT0))
-	in.at = in.at.Add(30 * time.Microsecond)
+	in.at = in.at.Add(290 * time.Microsecond)
 	in.add(0, contribution(1, 0, wire.ECT0))
 }
 
@@ -163,13 +166,13 @@ func addLease(in *input) {
 }
 
 // file returns the capture as a pcapng.
-func (in *input) file(t *testing.T, ports int) []byte {
+func (in *input) file(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	one := pcapgo.NgInterface{LinkType: layers.LinkTypeEthernet}
 	w, err := pcapgo.NewNgWriterInterface(&b, one, pcapgo.NgWriterOptions{})
 	require.NoError(t, err)
-	for range ports - 1 {
+	for range in.ports - 1 {
 		_, err = w.AddInterface(one)
 		require.NoError(t, err)
 	}

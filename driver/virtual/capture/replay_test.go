@@ -86,9 +86,9 @@ func open(t *testing.T, file []byte) (all []written) {
 // TestGoldens: gopacket makes the inputs, and the model's outputs are those that were reviewed.
 func TestGoldens(t *testing.T) {
 	for _, c := range inputs {
-		in := newInput()
+		in := newInput(c.ports)
 		c.make(in)
-		file := in.file(t, c.ports)
+		file := in.file(t)
 		golden(t, c.name+".pcapng", file)
 		out, counts, _ := replay(t, "model", file)
 		golden(t, c.name+".out.pcapng", out)
@@ -123,7 +123,7 @@ func TestBothCards(t *testing.T) {
 // TestReasons: the counters are those of the faults. Of the frames for others, that to all stations passes;
 // one is for the port where it came, and two have the card's own MAC address.
 func TestReasons(t *testing.T) {
-	file, err := os.ReadFile("testdata/faults.pcapng")
+	file, err := os.ReadFile("testdata/faults2.pcapng")
 	require.NoError(t, err)
 	want := map[string]uint64{"frames": uint64(len(frames.Faults)), "passed": 1}
 	for _, f := range frames.Faults {
@@ -188,9 +188,9 @@ func TestTimeStamps(t *testing.T) {
 	}
 	var got []event
 	for _, f := range open(t, out) {
-		got = append(got, event{f.out, wire.Kind(f.frame[42] >> 4), f.at.Sub(newInput().at)})
+		got = append(got, event{f.out, wire.Kind(f.frame[42] >> 4), f.at.Sub(newInput(1).at)})
 	}
-	const last, next = 120 * time.Microsecond, 160 * time.Microsecond
+	const last, next = 120 * time.Microsecond, 420 * time.Microsecond
 	assert.Equal(t, []event{
 		{false, wire.KindRegWrite, 110 * time.Microsecond}, {true, wire.KindReply, 110 * time.Microsecond}, {false, wire.KindData, last},
 		{true, wire.KindResult, last}, {true, wire.KindResult, last}, {false, wire.KindData, next}, {true, wire.KindReplay, next},
@@ -237,21 +237,21 @@ func TestWithoutFCS(t *testing.T) {
 // TestTheClock: before each frame the clock advances by the time of the capture, and by 8,192 cycles at
 // least.
 func TestTheClock(t *testing.T) {
-	in := newInput()
+	in := newInput(1)
 	in.add(0, frames.Strange(hostMAC(1), frames.ToAll))
 	in.add(0, frames.Strange(hostMAC(1), frames.ToAll))
 	in.at = in.at.Add(120 * time.Microsecond)
 	in.add(0, frames.Strange(hostMAC(1), frames.ToAll))
 	in.at = in.at.Add(-time.Second) // a capture of several devices may be so
 	in.add(0, frames.Strange(hostMAC(1), frames.ToAll))
-	c, err := capture.Open(bytes.NewReader(in.file(t, 1)))
+	c, err := capture.Open(bytes.NewReader(in.file(t)))
 	require.NoError(t, err)
 	device := &watch{}
 	_, err = c.Replay(device, io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, []uint64{8192, 8192, 13000, 8192}, device.advanced)
 
-	c, err = capture.Open(bytes.NewReader(in.file(t, 1)))
+	c, err = capture.Open(bytes.NewReader(in.file(t)))
 	require.NoError(t, err)
 	_, err = c.Replay(&watch{err: errors.New("it broke")}, io.Discard)
 	assert.EqualError(t, err, "frame 1: it broke")
@@ -272,4 +272,5 @@ func (w *watch) Cycles() (sum uint64) {
 func (w *watch) Advance(cycles uint64)               { w.advanced = append(w.advanced, cycles) }
 func (w *watch) Receive(int, []byte)                 {}
 func (w *watch) Send(dst []byte) ([]byte, int, bool) { return dst, 0, false }
+func (w *watch) Ports() int                          { return 1 }
 func (w *watch) Err() error                          { return w.err }

@@ -38,10 +38,3 @@ func (c Clock) CatchUp(card Card) {
 
 // Cycles returns the number of whole clock cycles in a time that is not negative.
 func Cycles(d time.Duration) uint64 { return uint64(d / cycle) }
-
-// Step is the clock of a card that cannot follow real time, such as a simulated one: it advances by as
-// many cycles each time.
-type Step uint64
-
-// CatchUp advances the card's clock by a step.
-func (s Step) CatchUp(card Card) { card.Advance(uint64(s)) }

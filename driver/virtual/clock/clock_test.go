@@ -32,11 +32,3 @@ func TestCatchUp(t *testing.T) {
 		assert.EqualValues(t, 100_000_307, card)
 	})
 }
-
-// TestStep: a step does not depend on time.
-func TestStep(t *testing.T) {
-	card := counted(7)
-	Step(5).CatchUp(&card)
-	Step(5).CatchUp(&card)
-	assert.EqualValues(t, 17, card)
-}

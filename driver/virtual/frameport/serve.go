@@ -11,7 +11,7 @@ import (
 	"tributary/driver/virtual/ethernet"
 )
 
-// Timekeeper advances a card's clock: clock.Clock or clock.Step.
+// Timekeeper advances a card's clock: clock.Clock, or simulator.Pace.
 type Timekeeper interface{ CatchUp(clock.Card) }
 
 // Sizes of what Serve keeps for each port.

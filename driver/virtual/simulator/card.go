@@ -20,7 +20,9 @@ type Card struct {
 	ports int
 
 	now    uint64 // the card's clock, when it was last heard
-	moving bool   // since then it was given a frame
+	moved  uint64 // when a frame came or left last
+	moving bool   // since it was heard it was given a frame
+	freely bool   // RunFreely was called
 	left   []leaving
 	err    error
 }
@@ -73,6 +75,9 @@ func (c *Card) Close() error { return c.wait() }
 // Err returns why the card can do nothing any more.
 func (c *Card) Err() error { return c.err }
 
+// Ports returns the number of Ethernet ports.
+func (c *Card) Ports() int { return c.ports }
+
 // Cycles returns the card's clock when it was last heard.
 func (c *Card) Cycles() uint64 { return c.now }
 
@@ -85,13 +90,13 @@ func (c *Card) Advance(cycles uint64) {
 // holds; the card gets it without its end.
 func (c *Card) Receive(port int, frame []byte) {
 	c.write(frameRecord, port, frame[:min(len(frame), 1<<16-1)])
-	c.moving = true
+	c.moving, c.moved = true, c.now
 }
 
-// Send lets the card run until nothing moves any more. It appends the next frame that has left to dst,
+// Send lets the card run until nothing moves any more, unless it runs freely. It appends the next frame that has left to dst,
 // with its FCS, and returns its port. ok is false, and dst unchanged, if there is none.
 func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
-	if c.moving {
+	if c.moving && !c.freely {
 		c.run(idle, nil)
 	}
 	if len(c.left) == 0 {
@@ -133,7 +138,7 @@ func (c *Card) read() error {
 	case err != nil:
 		return fmt.Errorf("the card's simulator: %w", err)
 	case kind == frameRecord && port < c.ports:
-		c.left = append(c.left, leaving{body, port})
+		c.left, c.moved = append(c.left, leaving{body, port}), c.now
 	case kind == idle && len(body) == 8:
 		c.now, c.moving = binary.LittleEndian.Uint64(body), false
 	default:

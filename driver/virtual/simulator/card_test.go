@@ -151,6 +151,32 @@ func TestRecords(t *testing.T) {
 	}, in.Bytes())
 }
 
+// TestRunningFreely: what leaves comes with the clock, which runs fast while frames come and leave.
+func TestRunningFreely(t *testing.T) {
+	card, err := start(t, "model", os.Stderr)
+	require.NoError(t, err)
+	pace := card.RunFreely()
+	began := card.Cycles()
+	steps := func(n int, cycles uint64) {
+		t.Helper()
+		for range n {
+			before := card.Cycles()
+			pace.CatchUp(card)
+			require.Equal(t, before+cycles, card.Cycles())
+		}
+	}
+	steps(33, 256)
+	require.Equal(t, began+8448, card.Cycles())
+	steps(5, 16)
+	card.Receive(0, frames.ARPRequest(frames.ToAll, frames.CardIP))
+	require.Empty(t, drain(card))
+	steps(1, 256)
+	require.Len(t, drain(card), 1)
+	steps(32, 256)
+	steps(5, 16)
+	assert.NoError(t, card.Close())
+}
+
 // TestWrongRecords: a process that does not follow the protocol is found out, and hears nothing more.
 func TestWrongRecords(t *testing.T) {
 	for text, message := range map[string]string{
