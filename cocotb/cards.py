@@ -58,22 +58,27 @@ def manifest():
 class CardBench:
     """Common to both shells' benches: the model beside the card, registers by name, comparison."""
 
+    MODEL = model.Card
+
     def __init__(self, dut, shared):
         self.dut = dut
         self.manifest = manifest()
         self.lanes, self.ports = self.manifest["lanes"], self.manifest["workers"]
         self.chunk, self.window, self.jobs = (self.manifest[name] for name in ("chunk", "window", "jobs"))
         self.latency = self.manifest["latency"]
-        ident = {"LINK": self.manifest["link"], "LATENCY": self.latency}
         how = {name: self.manifest[name] for name in ("format", "result", "sum", "saturate")}
         self.arithmetic = Arithmetic(**how)
         self.format, self.result = self.arithmetic.format, self.arithmetic.result
         sizes = (self.lanes, self.ports, self.chunk, self.window)
-        self.model = model.Card(*sizes, ident, shared, self.arithmetic, self.jobs)
+        self.model = self.MODEL(*sizes, self.ident(), shared, self.arithmetic, self.jobs)
         self.sent = []  # packets from the card that no test has checked
         self.moved = 0  # cycle of the last input or output
         self.refused = -(10**9)  # cycle in which the last refusal was seen
         self.statuses_left_out = 0
+
+    def ident(self):
+        """Returns what the model cannot derive."""
+        return {"LINK": self.manifest["link"], "LATENCY": self.latency}
 
     async def reset(self):
         """Starts the clock, resets, and brings the link up."""
@@ -103,6 +108,10 @@ class CardBench:
         self.dut.link_up.value = 1
         self.model.link_down()
 
+    def place(self, port):
+        """Returns where the card sends packets for a port of its core, as in self.sent."""
+        return port
+
     def arrived(self, packet):
         """Records a whole packet, except register replies."""
         self.sent.append(packet)
@@ -127,15 +136,15 @@ class CardBench:
                 )
         return reply["mask"]
 
-    async def write(self, name, value):
-        """Writes the register and checks the reply; returns the value afterwards."""
-        header = {"kind": zwire.KIND_REGWRITE, "vid": model.address_of(name), "mask": value, "length": 0}
+    async def write(self, name, value, *at):
+        """Writes the register and checks the reply; returns the value afterwards. at: as the model's address_of."""
+        header = {"kind": zwire.KIND_REGWRITE, "vid": self.model.address_of(name, *at), "mask": value, "length": 0}
         return await self.access(header)
 
-    async def read(self, name, job=0):
+    async def read(self, name, *at):
         """Reads the register, in the job's block if jobs have it, and checks it with the model;
-        returns its value."""
-        return await self.access({"kind": zwire.KIND_REGREAD, "vid": model.address_of(name, job), "length": 0})
+        returns its value. at: as the model's address_of."""
+        return await self.access({"kind": zwire.KIND_REGREAD, "vid": self.model.address_of(name, *at), "length": 0})
 
     async def set_up(
         self, epoch, ports=None, chunk=None, window=None, first=0, token=0x1234_5678_9ABC_DEF0, job=0, deadline=0

@@ -158,15 +158,20 @@ FAULTS = {
 }
 
 
-def datagram_frame(rng, faults=(), payload=0, largest=9018):
-    """Returns a frame with a datagram of that payload, and whether its FCS is wrong."""
-    body = closed(rng.randbytes(13 if "short" in faults else 14 + payload))
+def datagram_frame(rng, faults=(), payload=0, largest=9018, message=None, sender=HOST, port=None):
+    """Returns a frame with a datagram of that payload, and whether its FCS is wrong.
+
+    message: all of the datagram but its CRC; by default, all is random. sender, port: where it comes from.
+    """
+    message = rng.randbytes(14 + payload) if message is None else message
+    body = closed(message[:13] if "short" in faults else message)
     if "datagram_crc" in faults:
         body = body[:-1] + bytes([body[-1] ^ 1 << rng.randrange(8)])
-    udp = UDP(sport=rng.randrange(1 << 16), dport=PORT ^ (1 << rng.randrange(16) if "udp_port" in faults else 0))
+    port = rng.randrange(1 << 16) if port is None else port
+    udp = UDP(sport=port, dport=PORT ^ (1 << rng.randrange(16) if "udp_port" in faults else 0))
     size = len(body) + 8
     udp.len = size + 2 * ("udp_longer" in faults) - ("udp_shorter" in faults)
-    ip = IP(src=HOST, dst="192.0.2.16" if "address" in faults else ADDRESS, tos=rng.randrange(256))
+    ip = IP(src=sender, dst="192.0.2.16" if "address" in faults else ADDRESS, tos=rng.randrange(256))
     ip.ttl, ip.id, ip.flags = rng.randrange(256), rng.randrange(1 << 16), rng.choice(["DF", 0])
     if "version" in faults:
         ip.version = rng.choice([0, 5, 6])

@@ -268,8 +268,8 @@ class Card:
         elif header["kind"] == zwire.KIND_REGREAD:
             code, value = zwire.CODE_DONE, self._read(name, block)
         else:
-            code = self._write(name, header["mask"])
-            value = 0 if code == zwire.CODE_READ_ONLY else self._read(name, block)
+            code = self._write(name, header["mask"], block)
+            value = self._read(name, block) if code == zwire.CODE_DONE else 0
         if header["kind"] == zwire.KIND_REGWRITE:
             self.last_code = code
         reply = {"kind": zwire.KIND_REPLY, "code": code, "vid": header["vid"], "length": header["length"]}
@@ -279,11 +279,15 @@ class Card:
         """Returns the register's name, or None; and its job's block, if it has one."""
         for name, (at, _, _) in zwire.REGISTERS.items():
             for block in self.blocks if of_a_job(name) else [None]:
-                if address == address_of(name, block.number if block else 0):
+                if address == self.address_of(name, block.number if block else 0):
                     return name, block
         if self._is_lag(address):
             return "JOB_LAG", None
-        return next(((name, None) for name in self.counters if address == address_of(name)), (None, None))
+        return next(((name, None) for name in self.counters if address == self.address_of(name)), (None, None))
+
+    def address_of(self, name, job=0):
+        """Returns the byte address of a register or a counter of this card."""
+        return address_of(name, job)
 
     def _is_lag(self, address):
         """Returns whether the address is a histogram's count, for a job and a rank that the card supports."""
@@ -308,7 +312,7 @@ class Card:
             return self.last_code
         return self.values[name]
 
-    def _write(self, name, value):
+    def _write(self, name, value, block):
         if name in self.staged:
             self.staged[name] = value
             return zwire.CODE_DONE
@@ -351,6 +355,7 @@ class Card:
         block = self.blocks[number]
         if block.job is not None and block.last_epoch == epoch:
             same = block.job.parameters == (ports, chunk, window, first, deadline)
+            same = same and self._members_same(number, ports)
             return zwire.CODE_DONE if same else zwire.CODE_EPOCH_IN_USE
         if block.last_epoch is not None:
             ahead = (epoch - block.last_epoch) % (1 << 16)
@@ -358,6 +363,8 @@ class Card:
                 return zwire.CODE_STALE_EPOCH
         if ports == 0 or ports >> self.ports:
             return zwire.CODE_BAD_PORTS
+        if not self._members_whole(ports):
+            return zwire.CODE_BAD_MEMBER
         if chunk == 0 or chunk % self.lanes or chunk > self.chunk:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > self.window:
@@ -369,6 +376,14 @@ class Card:
             return zwire.CODE_NO_SLOTS
         block.set_up(epoch, Job(ports, chunk, window, first, deadline, base))
         return zwire.CODE_DONE
+
+    def _members_whole(self, ports):
+        """Returns whether the card can reach the members at these ports."""
+        return True
+
+    def _members_same(self, number, ports):
+        """Returns whether the members that are staged are those of the job."""
+        return True
 
     def _free_slots(self, count, block):
         """Returns the first of that many free slots for the block's next job, or None."""

@@ -132,7 +132,7 @@ class Worker:
         self.card.send(self.port, self.reduction.header(kind, self.rank, self.reduction.first + chunk))
 
     def take_status(self, header, port):
-        assert port in (None, self.port), f"a status at port {port}: {header}"
+        assert port in (None, self.card.place(self.port)), f"a status at port {port}: {header}"
         self.finished |= header["code"] == zwire.CODE_DONE
         if self.reduction.ended:
             return

@@ -112,7 +112,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 			ok := check("link", slices.Contains(macWidths, c.Link), "%d: an Ethernet port has 8, 64 or 512 bits", c.Link)
 			if ok && lanes && format && result {
 				narrow := c.Lanes * min(row(c.Format).Bits, row(c.Result).Bits)
-				check("link", c.Link <= narrow, "%d: an Ethernet port cannot be wider than a beat, which has %d bits; use more lanes", c.Link, narrow)
+				check("link", c.Link <= narrow, "%d: an Ethernet port cannot be wider than a beat, which has %d bits; use more lanes or a smaller -link", c.Link, narrow)
 			}
 		default:
 			check("link", !given["link"], "%d: shell %s has no link; leave -link out", c.Link, c.Shell)
@@ -196,9 +196,13 @@ func (o *Options) onNetwork(known Known, given, bad map[string]bool) (errs []err
 		}
 	}
 	if !slices.Contains(known.Networked, o.Shell) {
+		advice := "leave it out"
+		if !given["board"] { // a board decides the shell
+			advice += ", or use -shell " + orList(known.Networked)
+		}
 		for _, flag := range []string{"ethernet", "mac", "ip", "udp-port"} {
 			if given[flag] && slices.Contains(known.Shells, o.Shell) {
-				errs = append(errs, fmt.Errorf("-%s: shell %s has no Ethernet ports; leave it out, or say -shell %s", flag, o.Shell, orList(known.Networked)))
+				errs = append(errs, fmt.Errorf("-%s: shell %s has no Ethernet ports; %s", flag, o.Shell, advice))
 			}
 		}
 		o.Ethernet, o.UDPPort = 0, 0

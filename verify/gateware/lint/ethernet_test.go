@@ -30,9 +30,35 @@ var inPath = append([]string{
 	"rtl/ethernet/agg_switch_table.v", "rtl/ethernet/agg_eth_merge.v", "rtl/core/agg_ram.v",
 }, receiver...)
 
-// TestEthernet lints the leaves of shell udp, which no card contains yet: for every width of a MAC,
-// and for beats of the core that are narrower and wider than that. The transmitter is assembled as in
-// its bench.
+// networkCards are flags of cards on Ethernet: every width of a MAC, with beats of the core that have
+// its width and that are wider, results of another format, and cards in path. A golden card has one
+// port of 64 bits.
+var networkCards = map[string]string{
+	"udp_8":       "-lanes 1 -workers 1 -format fp8e4m3 -sum max -link 8 -chunk 4 -window 1",
+	"udp_8_path":  "-lanes 1 -workers 2 -link 8 -ethernet 2 -chunk 4 -window 1",
+	"udp_64_path": "-lanes 8 -workers 5 -jobs 2 -format bf16 -result fp32 -sum fused -link 64 -ethernet 3 -window 2 -prefix left",
+	"udp_512":     "-lanes 64 -workers 3 -format fp8e5m2 -result bf16 -sum fused -link 512 -window 1 -bundle",
+}
+
+// TestNetworkCards lints cards on Ethernet.
+func TestNetworkCards(t *testing.T) {
+	hwgen := buildGenerator(t)
+	var cards []Card
+	for name, flags := range networkCards {
+		card, err := Open(generate(t, hwgen, name, strings.Fields("-shell udp "+flags)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cards = append(cards, card)
+	}
+	if err := Check(t.Context(), cards...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEthernet lints the leaves of shell udp by themselves, also where no card has them: for every
+// width of a MAC, and for beats of the core that are narrower and wider than that. The transmitter is
+// assembled as in its bench.
 func TestEthernet(t *testing.T) {
 	var cards []Card
 	ports := map[int]int{1: 2, 8: 5, 64: 3}
