@@ -226,7 +226,7 @@ func TestConcatenationsInConcatenations(t *testing.T) {
 	in := "a_long_name_of_an_input"
 	m.Assign("y", netlist.Concat(netlist.Concat(in, in, in, in, in), in))
 	require.NoError(t, netlist.Link([]*netlist.Module{m}, nil, sampleLeaves{}))
-	var b bytes.Buffer
+	var b strings.Builder
 	require.NoError(t, verilog.Print(&b, m))
 	assert.Contains(t, b.String(), `  assign y = {
     {

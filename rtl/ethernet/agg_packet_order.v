@@ -38,7 +38,7 @@ module agg_packet_order #(
   localparam [QUEUE_BITS-1:0] MOST = {QUEUE_BITS{1'b1}} - 3;
 
   wire [QUEUE_BITS-1:0] here = wr_reg - rd_reg;
-  reg [ETHERNET-1:0] ahead;
+  reg  [  ETHERNET-1:0] ahead;
   integer a, e;  // loops
 
   always @* begin
