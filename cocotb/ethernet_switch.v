@@ -31,11 +31,7 @@ module ethernet_switch #(
     output wire [        PORTS-1:0] m_axis_tlast,
 
     output wire [PORTS-1:0] event_passed,
-    output wire [PORTS-1:0] event_dropped,
-
-    // The same of all ports, a pulse for each
-    output wire passed,
-    output wire dropped
+    output wire [PORTS-1:0] event_dropped
 );
 
   wire [  PORTS-1:0] verdict_valid;
@@ -106,24 +102,6 @@ module ethernet_switch #(
       .m_axis_tlast    (m_axis_tlast),
       .event_passed    (event_passed),
       .event_dropped   (event_dropped)
-  );
-
-  agg_switch_events #(
-      .PORTS(PORTS)
-  ) u_passed (
-      .clk     (clk),
-      .rst     (rst),
-      .s_events(event_passed),
-      .m_event (passed)
-  );
-
-  agg_switch_events #(
-      .PORTS(PORTS)
-  ) u_dropped (
-      .clk     (clk),
-      .rst     (rst),
-      .s_events(event_dropped),
-      .m_event (dropped)
   );
 
 endmodule

@@ -227,6 +227,11 @@ func TestGoldenParts(t *testing.T) {
 	}
 }
 
+// A card on Ethernet differs from the others of its board in all of these files.
+func TestGoldenEthernetBoard(t *testing.T) {
+	compareParts(t, "board_ecpix5_udp", "-lanes 2 -workers 2 -chunk 4 -window 1 -shell udp -board ecpix5", goldenBoards()["ecpix5"])
+}
+
 func TestGoldenBoards(t *testing.T) {
 	for name, files := range goldenBoards() {
 		t.Run(name, func(t *testing.T) {
@@ -339,34 +344,68 @@ func TestListBoards(t *testing.T) {
 }
 
 // A board's folder has every module that the top instantiates, with the card's prefix. The only
-// exception is the USB device, which a script writes later.
+// exceptions are the USB device and the Ethernet MAC, which scripts write later.
 func TestBoardsStandAlone(t *testing.T) {
 	for _, b := range boards.All() {
 		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+b.Name))
 		device := strings.Replace(b.Link().USBDevice(), "agg_", "left_", 1)
-		modules := map[string]bool{}
-		if device != "" {
-			modules[device] = true
-		}
-		for _, text := range verilog(files) {
-			for _, m := range defined.FindAllStringSubmatch(text, -1) {
-				assert.False(t, modules[m[1]], "%s is defined twice", m[1])
-				modules[m[1]] = true
-			}
-		}
-		for file, text := range verilog(files) {
-			for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
-				assert.True(t, modules[u[1]], "%s: %s is missing", file, u[1])
-			}
-			assert.Contains(t, files["board/Makefile"], filepath.Base(file))
-		}
+		standsAlone(t, files, device)
 		if device == "" {
 			assert.NotContains(t, files, "board/usb_device.py")
 			assert.NotContains(t, files["board/Makefile"], "usb_device")
+		} else {
+			assert.Contains(t, files, "board/usb_device.py")
+			assert.Contains(t, files["board/Makefile"], "--phy "+b.Link().PHY()+" --top "+device)
+		}
+		if b.Ethernet == nil {
 			continue
 		}
-		assert.Contains(t, files, "board/usb_device.py")
-		assert.Contains(t, files["board/Makefile"], "--phy "+b.Link().PHY()+" --top "+device)
+		files = contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -shell udp -board "+b.Name))
+		standsAlone(t, files, "left_eth_mac")
+		assert.Contains(t, files, "board/ethernet_mac.py")
+		assert.NotContains(t, files, "board/usb_device.py")
+		assert.NotContains(t, files["board/board_top.v"], "_p1_", "one port")
+		assert.Contains(t, files["board/Makefile"], fmt.Sprintf("--top left_eth_mac --tx-delay %d ", b.Ethernet.TXDelay))
+	}
+}
+
+// A board without Ethernet, or with fewer ports, is a usage error.
+func TestBoardWithoutEthernet(t *testing.T) {
+	for line, want := range map[string]string{
+		"-board ulx3s -shell udp":               "-shell udp: the link of ulx3s needs shell stream",
+		"-board ecpix5 -shell none":             "-shell none: the link of ecpix5 needs shell stream or udp",
+		"-board ecpix5 -shell udp -ethernet 2":  "-ethernet 2: ecpix5 has no more than 1",
+		"-board ecpix5 -shell udp -link 8":      "-link 8: the link of ecpix5 has 64 bits",
+		"-board versa_ecp5 -shell udp -lanes 1": "-link 64: an Ethernet port cannot be wider than a beat",
+	} {
+		if !strings.Contains(line, "-lanes") {
+			line += " -lanes 4"
+		}
+		status, _, stderr := hwgen(line)
+		assert.Equal(t, exitUsage, status, line)
+		assert.Contains(t, stderr, want)
+	}
+}
+
+// standsAlone: the files define every module that they use once, except one that a script writes,
+// and the board's Makefile names them.
+func standsAlone(t *testing.T, files map[string]string, device string) {
+	t.Helper()
+	modules := map[string]bool{}
+	if device != "" {
+		modules[device] = true
+	}
+	for _, text := range verilog(files) {
+		for _, m := range defined.FindAllStringSubmatch(text, -1) {
+			assert.False(t, modules[m[1]], "%s is defined twice", m[1])
+			modules[m[1]] = true
+		}
+	}
+	for file, text := range verilog(files) {
+		for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+			assert.True(t, modules[u[1]], "%s: %s is missing", file, u[1])
+		}
+		assert.Contains(t, files["board/Makefile"], filepath.Base(file))
 	}
 }
 

@@ -146,16 +146,24 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 		return []error{choice("board", c.Board, known.boardNames())}
 	}
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if given["shell"] && c.Shell != b.Shell {
-		fail("-shell %s: the link of %s needs shell %s", c.Shell, b.Name, b.Shell)
+	link := b.Links[0]
+	if given["shell"] {
+		if asked, ok := b.link(c.Shell); ok {
+			link = asked
+		} else {
+			fail("-shell %s: the link of %s needs shell %s", c.Shell, b.Name, orList(b.shells()))
+		}
 	}
-	if given["link"] && c.Link != b.Link && !bad["link"] {
-		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, b.Link)
+	if given["link"] && c.Link != link.Bits && !bad["link"] {
+		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, link.Bits)
+	}
+	if c.Ethernet > link.Ethernet && link.Ethernet > 0 && !bad["ethernet"] {
+		fail("-ethernet %d: %s has no more than %d", c.Ethernet, b.Name, link.Ethernet)
 	}
 	if c.Bundle {
 		fail("-bundle: files for a board hold one module each; leave it out")
 	}
-	c.Shell, c.Link = b.Shell, b.Link
+	c.Shell, c.Link = link.Shell, link.Bits
 	if given["clock"] && !bad["clock"] {
 		if err := b.CheckClock(c.Clock); err != nil {
 			fail("-clock %w", err)

@@ -323,7 +323,7 @@ module agg_switch_store #(
       if (waited) assert (m_axis_tvalid && out == out_was);
       if (amid) assert (m_axis_tvalid);
 
-      cover (leaves && is_it && frame == 2 && sent != 0);
+      cover (leaves && is_it && frame == 1 && sent != 0);
       cover (leaves && is_it && frame == 1 && first_copy == 0);
       cover (ends && keep && lost_reg);
     end

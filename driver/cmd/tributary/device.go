@@ -21,9 +21,20 @@ import (
 // device is a card with Ethernet ports, and what comes with it.
 type device struct {
 	ethernet.Device
+	ports    int                         // that something is connected to
 	endpoint ethernet.Endpoint           // of a card in software
 	beside   func() frameport.Timekeeper // lets it run beside real time
 	close    func() error
+}
+
+// Send is that of the card, without the frames at its ports that nothing is connected to.
+func (d *device) Send(dst []byte) (frame []byte, port int, ok bool) {
+	for {
+		frame, port, ok = d.Device.Send(dst)
+		if !ok || port < d.ports {
+			return frame, port, ok
+		}
+	}
 }
 
 // openDevice starts the card of a name with as many Ethernet ports. A built card ends with ctx.
@@ -52,7 +63,7 @@ func newSoftware(name string, own wire.Address, ports int) (*device, error) {
 		return nil, err
 	}
 	beside := func() frameport.Timekeeper { return clock.Start(card) }
-	return &device{card, endpoint, beside, func() error { return nil }}, nil
+	return &device{card, ports, endpoint, beside, func() error { return nil }}, nil
 }
 
 // startBuilt starts the simulator in a card's folder.
@@ -75,7 +86,7 @@ func startBuilt(ctx context.Context, dir string, ports int, errs io.Writer) (*de
 	if err != nil {
 		return nil, err
 	}
-	return &device{card, nil, func() frameport.Timekeeper { return card.RunFreely() }, card.Close}, nil
+	return &device{card, ports, nil, func() frameport.Timekeeper { return card.RunFreely() }, card.Close}, nil
 }
 
 // closeWith closes the device after a run that ended with err.

@@ -196,6 +196,22 @@ func TestPcap(t *testing.T) {
 	require.ElementsMatch(t, before, files(t))
 }
 
+// TestPcapOfFewerPorts: a card may have more Ethernet ports than the capture has interfaces.
+func TestPcapOfFewerPorts(t *testing.T) {
+	manifest := cardManifest(t)
+	goldens, err := filepath.Abs("../../virtual/capture/testdata")
+	require.NoError(t, err)
+	workFolder(t)
+	builtCard(t, "made", manifest)
+	s := tributary(context.Background(), "pcap", filepath.Join(goldens, "faults.pcapng"), "-o", "out.pcapng", "-card", "made")
+	require.Equal(t, 0, s.status, s.errs)
+	got, err := os.ReadFile("out.pcapng")
+	require.NoError(t, err)
+	want, err := os.ReadFile(filepath.Join(goldens, "faults.out.pcapng"))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
 // TestPcapLeavesNothing: a capture that fails leaves no file, and keeps the one that is there.
 func TestPcapLeavesNothing(t *testing.T) {
 	goldens, err := filepath.Abs("../../virtual/capture/testdata")

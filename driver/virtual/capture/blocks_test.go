@@ -122,3 +122,27 @@ func TestFramesThatNoCardTakes(t *testing.T) {
 	_, err = c.next()
 	assert.ErrorContains(t, err, "the link type of interface 0 is Raw, not Ethernet")
 }
+
+// FuzzOpen reads files that may be damaged anywhere. Each ends, with its frames or with an error.
+func FuzzOpen(f *testing.F) {
+	p := &pcapng{order: binary.BigEndian}
+	p.section()
+	p.ethernet(p.option(13, 4)...)
+	p.block(6, make([]byte, 20)...)
+	f.Add(p.Bytes())
+	f.Add([]byte("\xd4\xc3\xb2\xa1\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x01\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		c, err := Open(bytes.NewReader(file))
+		if err != nil {
+			return
+		}
+		for frames := 0; ; frames++ {
+			p, err := c.next()
+			if err != nil {
+				return
+			}
+			require.Less(t, p.port, c.Ports())
+			require.Less(t, frames, len(file), "a frame takes at least a byte")
+		}
+	})
+}

@@ -175,8 +175,8 @@ func kindOf(frame []byte) string {
 	return "UDP"
 }
 
-// TestTimeStamps: an outbound frame has the time of the inbound frame that caused it or, if time has, of
-// the one behind it. Here a partial sum leaves for two members because time has passed, and then a replay
+// TestTimeStamps: an outbound frame has the time of the inbound frame before it, also if time has caused
+// it. Here a partial sum leaves for two members because time has passed, and then a replay
 // for the one who was late.
 func TestTimeStamps(t *testing.T) {
 	out, err := os.ReadFile("testdata/deadline.out.pcapng")

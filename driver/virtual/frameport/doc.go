@@ -10,5 +10,6 @@
 // the port adds it, and padding to 60 bytes as a network card does, and cuts it off. The device goes
 // when the port is closed, unless somebody else has made it.
 //
-// As on a cable, a frame that its receiver does not take in time is lost. No counter shows that.
+// As on a cable, a frame that its receiver does not take in time is lost: up to 1,024 wait at a port. No
+// counter shows that. A peer that does not read blocks its port until it ends, and no other port.
 package frameport

@@ -68,27 +68,35 @@ func (p *unixPort) ReadFrame(frame []byte) (int, error) {
 	}
 }
 
+// retry is the time between two attempts to write to a peer whose socket is full. A poller sees when one's
+// own socket has room, and may miss that the peer's has.
+const retry = time.Millisecond
+
+// WriteFrame waits for a peer that does not read, until it does or ends: its unread frames take the port's
+// own memory, so that no other peer could be served.
 func (p *unixPort) WriteFrame(frame []byte) error {
-	peer := p.peer.Load()
-	if peer == nil {
-		return nil
+	for {
+		peer := p.peer.Load()
+		if peer == nil {
+			return nil
+		}
+		if err := p.conn.SetWriteDeadline(time.Now().Add(retry)); err != nil {
+			return err
+		}
+		_, _, err := p.conn.WriteMsgUnix(frame, nil, peer)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+		case isGone(err):
+			return nil
+		default:
+			return err
+		}
 	}
-	if err := p.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	_, _, err := p.conn.WriteMsgUnix(frame, nil, peer)
-	if isGone(err) {
-		return nil
-	}
-	return err
 }
 
-// patience is the time for a peer whose socket is full to read.
-const patience = 5 * time.Second
-
-// isGone reports whether a peer did not take a frame because it has ended, or its socket has no room.
+// isGone reports whether a peer did not take a frame because it has ended, or the system has no room.
 func isGone(err error) bool {
-	for _, gone := range []error{os.ErrDeadlineExceeded, syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.ENOTCONN, syscall.EPIPE, syscall.ENOBUFS, syscall.EPROTOTYPE} {
+	for _, gone := range []error{syscall.ECONNREFUSED, syscall.ENOENT, syscall.ECONNRESET, syscall.ENOTCONN, syscall.EPIPE, syscall.ENOBUFS, syscall.EPROTOTYPE} {
 		if errors.Is(err, gone) {
 			return true
 		}

@@ -85,6 +85,59 @@ func TestPeers(t *testing.T) {
 	require.NoError(t, p.WriteFrame([]byte("lost")))
 }
 
+// TestAPeerThatReadsLate gets every frame in its order, whether its socket is connected or not: the two
+// have queues of different lengths.
+func TestAPeerThatReadsLate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := openPort(t, "port")
+	unconnected, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "b", Net: "unixgram"})
+	require.NoError(t, err)
+	defer unconnected.Close()
+	for _, conn := range []*net.UnixConn{peer(t, "a", "port"), unconnected} {
+		if conn == unconnected {
+			_, err = conn.WriteTo([]byte("hello"), &net.UnixAddr{Name: "port", Net: "unixgram"})
+		} else {
+			_, err = conn.Write([]byte("hello"))
+		}
+		require.NoError(t, err)
+		read(t, p)
+		const frames = 1000 // more than a socket takes
+		ended := make(chan error, 1)
+		go func() { ended <- writeNumbers(p, frames) }()
+		for n := range frames {
+			require.Equal(t, []byte{byte(n), byte(n >> 8)}, gets(t, conn))
+		}
+		require.NoError(t, <-ended)
+	}
+}
+
+// writeNumbers writes that many frames to a port.
+func writeNumbers(p Port, frames int) error {
+	for n := range frames {
+		if err := p.WriteFrame([]byte{byte(n), byte(n >> 8)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestAPeerThatEndsUnread blocks the port no longer.
+func TestAPeerThatEndsUnread(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := openPort(t, "port")
+	a := peer(t, "a", "port")
+	_, err := a.Write([]byte("hello"))
+	require.NoError(t, err)
+	read(t, p)
+	ended := make(chan error, 1)
+	go func() { ended <- writeNumbers(p, 1000) }()
+	for range 10 {
+		gets(t, a)
+	}
+	require.NoError(t, a.Close())
+	require.NoError(t, <-ended)
+}
+
 // TestAPortThatEnds leaves nothing, and ends a call in progress.
 func TestAPortThatEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "port")

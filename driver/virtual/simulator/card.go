@@ -137,7 +137,7 @@ func (c *Card) read() error {
 		return errEnded
 	case err != nil:
 		return fmt.Errorf("the card's simulator: %w", err)
-	case kind == frameRecord && port < c.ports:
+	case kind == frameRecord && port < c.ports && len(body) >= fcsBytes:
 		c.left, c.moved = append(c.left, leaving{body, port}), c.now
 	case kind == idle && len(body) == 8:
 		c.now, c.moving = binary.LittleEndian.Uint64(body), false

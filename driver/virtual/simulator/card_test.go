@@ -126,14 +126,14 @@ func TestRecords(t *testing.T) {
 	var in bytes.Buffer
 	out := bytes.NewReader([]byte{
 		'I', 0, 8, 0, 5, 0, 0, 0, 0, 0, 0, 0,
-		'F', 1, 2, 0, 0xaa, 0xbb,
+		'F', 1, 5, 0, 0xaa, 0xbb, 0xcc, 0xdd, 0xee,
 		'I', 0, 8, 0, 0, 1, 0, 0, 0, 0, 0, 0,
 	})
 	c := newCard(&in, out, 2)
 	c.run(idle, nil)
 	c.Receive(1, []byte{1, 2, 3})
 	frame, port, ok := c.Send([]byte{9})
-	assert.Equal(t, []byte{9, 0xaa, 0xbb}, frame)
+	assert.Equal(t, []byte{9, 0xaa, 0xbb, 0xcc, 0xdd, 0xee}, frame)
 	assert.Equal(t, 1, port)
 	assert.True(t, ok)
 	assert.EqualValues(t, 256, c.Cycles())

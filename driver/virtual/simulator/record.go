@@ -15,8 +15,11 @@ const (
 	idle        = 'I'
 )
 
-// headerBytes is the size of a record without its bytes.
-const headerBytes = 4
+// headerBytes is the size of a record without its bytes, and fcsBytes that of the shortest frame's end.
+const (
+	headerBytes = 4
+	fcsBytes    = 4
+)
 
 // writeRecord writes a record of at most 64 KiB less one byte.
 func writeRecord(w *bufio.Writer, kind byte, port int, body []byte) error {

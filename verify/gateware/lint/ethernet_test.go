@@ -25,7 +25,7 @@ var receiver = []string{
 
 // inPath are the modules of the in-path switch, behind the receivers of its bench.
 var inPath = append([]string{
-	"cocotb/ethernet_switch.v", "rtl/ethernet/agg_eth_switch.v", "rtl/ethernet/agg_switch_delay.v", "rtl/ethernet/agg_switch_events.v",
+	"cocotb/ethernet_switch.v", "rtl/ethernet/agg_eth_switch.v", "rtl/ethernet/agg_switch_delay.v",
 	"rtl/ethernet/agg_switch_input.v", "rtl/ethernet/agg_switch_requests.v", "rtl/ethernet/agg_switch_store.v",
 	"rtl/ethernet/agg_switch_table.v", "rtl/ethernet/agg_eth_merge.v", "rtl/core/agg_ram.v",
 }, receiver...)
@@ -72,6 +72,10 @@ func TestEthernet(t *testing.T) {
 		cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_eth_answers.v"}, fmt.Sprintf("BYTES=%d", width)))
 		cards = append(cards, assembly(t, receiver, fmt.Sprintf("BYTES=%d", width)))
 		cards = append(cards, assembly(t, inPath, fmt.Sprintf("PORTS=%d BYTES=%d DEPTH_BITS=%d", ports[width], width, places[width])))
+	}
+	for _, way := range []string{"rx", "tx"} { // boards have the other width
+		cross := []string{"rtl/board/agg_eth_" + way + "_cross.v", "rtl/board/agg_async_fifo.v", "rtl/board/agg_sync.v"}
+		cards = append(cards, assembly(t, cross, "BYTES=1"))
 	}
 	cards = append(cards, assembly(t, []string{"rtl/ethernet/agg_frame_queue.v"}, "WORD_BITS=512"))
 	if err := Check(t.Context(), cards...); err != nil {
