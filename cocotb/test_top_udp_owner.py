@@ -175,7 +175,7 @@ async def a_lease_may_end_in_any_cycle_of_a_commit(dut, running):
         card.sent.clear()
     assert codes[0] == zwire.CODE_BUSY and codes[-1] == zwire.CODE_DONE, codes
     card.owner = card.accessing = host(99)
-    await card.check_registers()
+    await card.read("lease")
     await card.set_up(epoch + 1)
     await check_sum(card, rng, epoch + 1)
 

@@ -329,12 +329,16 @@ func (p *Plan) toPorts(m *netlist.Module) {
 			"&"+netlist.Slice("beat_tkeep", e*p.KeepBits, p.KeepBits), netlist.Slice("beat_tuser", e*coreHeaderBits, coreHeaderBits),
 			netlist.Slice("beat_tdata", e*p.BeatBits, p.BeatBits)), 8*bytes-padding, 8*bytes)
 	}))
+	m.Wire("crossed", p.Ethernet*p.Workers, "the same, the ports of the core together")
 	for e := range p.Ethernet {
-		here := join(p.Workers, func(w int) string { return netlist.Slice("crossing_tready", w*p.Ethernet+e, 1) })
-		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s & %s)", netlist.Slice("beat_tdest", e*p.Workers, p.Workers), here))
+		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s & %s)",
+			netlist.Slice("beat_tdest", e*p.Workers, p.Workers), netlist.Slice("crossed", e*p.Workers, p.Workers)))
 	}
 	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
 	b := m.Loop("g_cross", "p", 0, p.Workers)
+	for e := range p.Ethernet {
+		b.Assign(fmt.Sprintf("crossed[%d+p]", e*p.Workers), fmt.Sprintf("crossing_tready[%d*p+%d]", p.Ethernet, e))
+	}
 	b.Wire("word", 8*bytes, "")
 	b.Wire("unused_tkeep", bytes, "")
 	b.Instance("agg_eth_merge", "u_cross", "").

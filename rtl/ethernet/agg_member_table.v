@@ -328,7 +328,7 @@ module agg_member_table #(
       wire [7:0] job = from_job[8*e+:8];
       wire [7:0] rank = from_rank[8*e+:8];
       wire [JOB_BITS-1:0] index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
-      wire [FROM_WIDTH-1:0] row;
+      wire [FROM_WIDTH-1:0] from_row;
       reg known_reg;  // the row was written, and is whole
       reg found_reg;
       reg [FROM_WIDTH-2:0] row_found_reg;
@@ -344,15 +344,15 @@ module agg_member_table #(
           .wr_data(from_wr_data),
           .rd_en  (from_en[e]),
           .rd_addr({index, rank[PORT_BITS-1:0]}),
-          .rd_data(row)
+          .rd_data(from_row)
       );
 
       always @(posedge clk) begin
         if (from_en[e]) begin
           known_reg <= {24'd0, job} < JOBS && {24'd0, rank} < PORTS && bound_reg[index] &&
               !(closed_reg && index == commit_job);
-          found_reg <= known_reg && row[FROM_WIDTH-1];
-          row_found_reg <= row[FROM_WIDTH-2:0];
+          found_reg <= known_reg && from_row[FROM_WIDTH-1];
+          row_found_reg <= from_row[FROM_WIDTH-2:0];
         end
       end
 

@@ -38,12 +38,12 @@ module agg_packet_order #(
   localparam [QUEUE_BITS-1:0] MOST = {QUEUE_BITS{1'b1}} - 3;
 
   wire [QUEUE_BITS-1:0] here = wr_reg - rd_reg;
-  reg [ETHERNET-1:0] ahead;
-  integer e;
+  reg  [  ETHERNET-1:0] ahead;
+  integer a, e;  // loops
 
   always @* begin
-    for (e = 0; e < ETHERNET; e = e + 1)
-    ahead[e] = done_reg[QUEUE_BITS*e+:QUEUE_BITS] != {QUEUE_BITS{1'b0}};
+    for (a = 0; a < ETHERNET; a = a + 1)
+    ahead[a] = done_reg[QUEUE_BITS*a+:QUEUE_BITS] != {QUEUE_BITS{1'b0}};
   end
 
   wire leaves = valid_reg && (head_reg & ~ahead) == {ETHERNET{1'b0}};

@@ -7,10 +7,11 @@
 // core, replies -> datagram, checks -> copy for each address -> frame -> eth_tx
 //
 // Frames are without FCS, from the destination's MAC address on; byte k of a word is in bits
-// 8k+7..8k, and tkeep is contiguous from bit 0. eth_rx takes every beat; tuser marks a frame that the
-// MAC found bad, on its last beat. A frame on eth_tx has 60 bytes or more, and no pause inside. rst is
-// synchronous. beat_strobe is high in each cycle in which a beat enters the lanes, error_strobe
-// for one cycle for each frame that is dropped because it is damaged or not for this card.
+// 8k+7..8k, and tkeep is contiguous from bit 0. eth_rx takes every beat; tuser marks a frame that
+// the MAC found bad, on its last beat. A frame on eth_tx has 60 bytes or more, and no pause inside.
+// rst is synchronous. beat_strobe is high in each cycle in which a beat enters the lanes,
+// error_strobe for one cycle for each frame that is dropped because it is damaged or not for this
+// card.
 
 `default_nettype none
 
