@@ -38,13 +38,12 @@ type replay struct {
 	last   time.Time // the time stamp of the frame before, which caused what leaves
 }
 
-// Replay passes the capture's frames through a device with as many ports or more, and writes them, and
-// all that leave, to out, which has an interface for each port of the device. It returns the counts by
-// port.
+// Replay passes the capture's frames through a device with as many ports, and writes them, and all that
+// leave, to out. It returns the counts by port.
 func (c *Capture) Replay(device ethernet.Device, out io.Writer) ([]Counts, error) {
-	r := &replay{device: device, hasFCS: slices.Contains(c.withFCS, true), counts: make([]Counts, max(c.Ports(), device.Ports())), clock: device.Cycles()}
+	r := &replay{device: device, hasFCS: slices.Contains(c.withFCS, true), counts: make([]Counts, c.Ports()), clock: device.Cycles()}
 	var err error
-	if r.out, err = newWriter(out, len(r.counts)); err != nil {
+	if r.out, err = newWriter(out, c.Ports()); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {

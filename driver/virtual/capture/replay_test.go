@@ -272,5 +272,4 @@ func (w *watch) Cycles() (sum uint64) {
 func (w *watch) Advance(cycles uint64)               { w.advanced = append(w.advanced, cycles) }
 func (w *watch) Receive(int, []byte)                 {}
 func (w *watch) Send(dst []byte) ([]byte, int, bool) { return dst, 0, false }
-func (w *watch) Ports() int                          { return 1 }
 func (w *watch) Err() error                          { return w.err }

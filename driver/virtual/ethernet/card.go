@@ -54,9 +54,6 @@ func New(endpoint Endpoint, ports int) (*Card, error) {
 	}, nil
 }
 
-// Ports returns the number of Ethernet ports.
-func (c *Card) Ports() int { return c.ports }
-
 // Cycles returns the card's clock.
 func (c *Card) Cycles() uint64 { return c.endpoint.Cycles() }
 

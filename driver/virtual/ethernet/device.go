@@ -7,8 +7,6 @@ import "tributary/driver/virtual/clock"
 type Device interface {
 	clock.Card
 
-	Ports() int // Ethernet ports
-
 	// Receive takes a frame with its FCS that came at a port, and keeps no reference to it.
 	Receive(port int, frame []byte)
 

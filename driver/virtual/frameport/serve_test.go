@@ -58,7 +58,6 @@ type mirror struct {
 }
 
 func (m *mirror) Cycles() uint64        { return m.now }
-func (m *mirror) Ports() int            { return 2 }
 func (m *mirror) Advance(cycles uint64) { m.now += cycles }
 func (m *mirror) Err() error            { return m.err }
 

@@ -75,9 +75,6 @@ func (c *Card) Close() error { return c.wait() }
 // Err returns why the card can do nothing any more.
 func (c *Card) Err() error { return c.err }
 
-// Ports returns the number of Ethernet ports.
-func (c *Card) Ports() int { return c.ports }
-
 // Cycles returns the card's clock when it was last heard.
 func (c *Card) Cycles() uint64 { return c.now }
 

@@ -20,6 +20,7 @@ import (
 	"tributary/driver/virtual/clock"
 	"tributary/driver/virtual/ethernet"
 	"tributary/driver/virtual/frameport"
+	"tributary/driver/virtual/simulator"
 	"tributary/driver/wire"
 	"tributary/verify/system/frames"
 )
@@ -37,6 +38,12 @@ func wired(t *testing.T, name string, ports int) (paths []string) {
 	require.NoError(t, err)
 	card, err := ethernet.New(endpoint, ports)
 	require.NoError(t, err)
+	return serve(t, card, ports)
+}
+
+// serve runs a device at unix: ports until the test ends, and returns their paths.
+func serve(t *testing.T, card ethernet.Device, ports int) (paths []string) {
+	t.Helper()
 	dir := t.TempDir()
 	var open []frameport.Port
 	for i := range ports {
@@ -47,7 +54,7 @@ func wired(t *testing.T, name string, ports int) (paths []string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- frameport.Serve(ctx, card, clock.Start(card), open) }()
+	go func() { ended <- frameport.Serve(ctx, card, timeOf(card), open) }()
 	t.Cleanup(func() {
 		cancel()
 		assert.NoError(t, <-ended)
@@ -56,6 +63,14 @@ func wired(t *testing.T, name string, ports int) (paths []string) {
 		}
 	})
 	return paths
+}
+
+// timeOf returns what advances the clock of a device: real time, or what a simulator reaches.
+func timeOf(card ethernet.Device) frameport.Timekeeper {
+	if simulated, ok := card.(*simulator.Card); ok {
+		return simulated.RunFreely()
+	}
+	return clock.Start(card)
 }
 
 // attach connects host n, 192.168.84.n, to a port until the test ends.
