@@ -135,6 +135,7 @@ func (c ethernetCard) wires(m *netlist.Module) {
 	}
 	m.Wire("error", 1, "")
 	m.Wire("unused_beat_strobe", 1, "")
+	m.Wire("moves", 1, "a beat of a frame")
 	m.Wire("traffic", 1, "")
 }
 
@@ -147,7 +148,13 @@ func (c ethernetCard) card(m *netlist.Module) {
 			Connect("link_up", n.mac+"_link_up")
 		moves = append(moves, n.rx+"_tvalid", fmt.Sprintf("(%s_tvalid && %[1]s_tready)", n.tx))
 	}
-	m.Assign("traffic", strings.Join(moves, " || "))
+	m.Assign("moves", strings.Join(moves, " || "))
+	// The card decides late in a cycle what moves, and the LED's counter is wide.
+	m.Instance("agg_delay", "u_moves", "").
+		Param("WIDTH", "1").
+		Param("CYCLES", "1").
+		Connect("d", "moves").
+		Connect("q", "traffic")
 
 	m.Comment("-- Card --")
 	m.Instance(c.Top().Name, "u_card", "").

@@ -65,6 +65,7 @@ module board_top (
   wire        eth_tx_p0_tready;
   wire        error;
   wire        unused_beat_strobe;
+  wire        moves;  // a beat of a frame
   wire        traffic;
 
   // LEDs
@@ -157,7 +158,16 @@ module board_top (
       .m_axis_tlast (eth_p0_tx_tlast)
   );
 
-  assign traffic = eth_rx_p0_tvalid || (eth_tx_p0_tvalid && eth_tx_p0_tready);
+  assign moves = eth_rx_p0_tvalid || (eth_tx_p0_tvalid && eth_tx_p0_tready);
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(1)
+  ) u_moves (
+      .clk(clk),
+      .d  (moves),
+      .q  (traffic)
+  );
 
   // -- Card --
   agg_top u_card (
