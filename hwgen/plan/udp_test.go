@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/hwgen/config"
+)
+
+// networkConfig is a card of shell udp with beats of 512 bits.
+func networkConfig(workers, jobs, ethernet, link int) config.Config {
+	return config.Config{
+		Lanes: 16, Workers: workers, Format: "fp32", Result: "fp32", Sum: "fused", Shell: "udp",
+		Chunk: 32, Window: 2, Jobs: jobs, Link: link, Ethernet: ethernet,
+		MAC: 0x0254_5242_0001, IP: 0x0a00_0001, UDPPort: 0x5442, Prefix: "agg",
+	}
+}
+
+// Cards link for every number of Ethernet ports and every width, and with the fewest and the most
+// ports of the core and jobs: all nets are driven once, with the width of what they connect.
+func TestNetworkCardsLink(t *testing.T) {
+	for ethernet := 1; ethernet <= 16; ethernet++ {
+		for i, link := range []int{8, 64, 512} {
+			workers, jobs := []int{1, 5, 64}[(ethernet+i)%3], []int{1, 2, 16}[i]
+			_, err := Build(networkConfig(workers, jobs, ethernet, link))
+			assert.NoError(t, err, fmt.Sprint(workers, jobs, ethernet, link))
+		}
+	}
+}
+
+// The switch's stores have room for two of the largest frames.
+func TestSwitchHoldsTwoFrames(t *testing.T) {
+	const largest = 9018 // bytes
+	for link, words := range map[int]int{8: 32768, 64: 4096, 512: 512} {
+		p, err := Build(networkConfig(2, 1, 3, link))
+		require.NoError(t, err)
+		i := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Name == "frames for other Ethernet ports, one per port" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, []int{3, words}, []int{p.Memories[i].Count, p.Memories[i].Words})
+		assert.GreaterOrEqual(t, words*link/8, 2*largest)
+	}
+}
