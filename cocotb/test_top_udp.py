@@ -106,7 +106,7 @@ class Network:
             elif verdict.kind in (ARP_REQUEST, ECHO):
                 self.answers += self.shadow.frame(frame, bad)[1]
             self.card.put(frame, bad)
-            await wait_cycles(self.card.dut, self.rng.randint(1, 2 + 4 * len(frame) // self.card.word))
+            await wait_cycles(self.card.dut, self.rng.randint(1, 2 + 8 * len(frame) // self.card.word))
 
     def fault(self):
         """Returns a frame of a member with a fault or several."""
