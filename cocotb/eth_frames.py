@@ -17,7 +17,7 @@ MAC, ADDRESS, PORT = "02:54:42:00:00:01", "192.0.2.17", 0x5442  # of the card
 HOST_MAC, HOST = "06:11:22:33:44:55", "198.51.100.99"
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 
-DROP, DATAGRAM, ARP_REQUEST, ECHO, OTHER = range(5)
+DROP, DATAGRAM, ARP_REQUEST, ECHO, OTHER, IGNORED = range(6)
 REASONS = (
     "none fcs runt oversize ip_header ip_checksum fragment ip_length ip_address protocol udp_length checksum "
     "udp_port short datagram_crc"
@@ -73,9 +73,11 @@ def judge(frame, bad, largest):
         return Verdict(OTHER)
     if arp:
         asks = inner[:8] == bytes.fromhex("0001080006040001") and inner[24:28] == ip_bytes(ADDRESS)
-        return Verdict(ARP_REQUEST, mac=inner[8:14], ip=inner[14:18]) if asks else Verdict(OTHER)
+        if asks:
+            return Verdict(ARP_REQUEST, mac=inner[8:14], ip=inner[14:18])
+        return Verdict(IGNORED if to == mac_bytes(MAC) else OTHER)
     if ethertype != b"\x08\x00":
-        return Verdict(OTHER)
+        return Verdict(IGNORED)
     return judge_ip(inner, sender)
 
 
@@ -136,8 +138,8 @@ FAULTS = {
     "oversize": "oversize",
     "for_another": OTHER,
     "to_all": OTHER,
-    "vlan": OTHER,
-    "ipv6": OTHER,
+    "vlan": IGNORED,
+    "ipv6": IGNORED,
     "version": "ip_header",
     "options": "ip_header",
     "ip_checksum": "ip_checksum",

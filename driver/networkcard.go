@@ -25,6 +25,7 @@ type NetworkCard interface {
 	Cycles() uint64        // the card's clock
 	Advance(cycles uint64) // advances it
 	Own() wire.Address     // the card's own address, once everything has left
+	Count(counter string)  // counts an event in a counter of wire.NetworkCounters
 }
 
 // networkCards makes the cards, by the scheme of their names.
@@ -37,18 +38,18 @@ func IsSoftware(name string) bool {
 	return ok && networkCards[scheme] != nil
 }
 
-// NewNetworkCard makes the card in software that a name describes, with an address of its own: as
-// Open does for "cpu:", "cpu:DIR" and "cpu:OPTION=VALUE,...", but on a network. The card in DIR must
-// have been generated for one.
-func NewNetworkCard(name string, own wire.Address) (NetworkCard, error) {
-	card, err := newNetworkCard(name, own)
+// NewNetworkCard makes the card in software that a name describes, with an address of its own and as
+// many Ethernet ports, 1 for a card behind a socket: as Open does for "cpu:", "cpu:DIR" and
+// "cpu:OPTION=VALUE,...", but on a network. The card in DIR must have been generated for one.
+func NewNetworkCard(name string, own wire.Address, ethernet int) (NetworkCard, error) {
+	card, err := newNetworkCard(name, own, ethernet)
 	if err != nil {
 		return nil, &NoCardError{Name: name, Err: err}
 	}
 	return card, nil
 }
 
-func newNetworkCard(name string, own wire.Address) (NetworkCard, error) {
+func newNetworkCard(name string, own wire.Address, ethernet int) (NetworkCard, error) {
 	scheme, address, _ := strings.Cut(name, ":")
 	build := networkCards[scheme]
 	if build == nil {
@@ -59,6 +60,7 @@ func newNetworkCard(name string, own wire.Address) (NetworkCard, error) {
 		if err != nil {
 			return nil, err
 		}
+		g.Ethernet = ethernet
 		return build(g, own)
 	}
 	manifest, err := transport.ReadManifest(address)
@@ -66,6 +68,7 @@ func newNetworkCard(name string, own wire.Address) (NetworkCard, error) {
 		return nil, err
 	}
 	g := manifestGeometry(manifest)
+	g.Ethernet = ethernet
 	if g.Shell != wire.ShellUDP {
 		return nil, fmt.Errorf("its shell is %v; a card on a network has the shell %v", g.Shell, wire.ShellUDP)
 	}

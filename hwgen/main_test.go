@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ var update = flag.Bool("update", false, "rewrite the golden folders")
 var goldens = map[string]string{
 	"l4_w3_stream": "-lanes 4 -workers 3 -chunk 32 -window 2",
 	"l2_w1_none":   "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
+	"l2_w3_udp":    "-lanes 2 -workers 3 -shell udp -chunk 8 -window 2",
 	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
 }
 
@@ -128,8 +130,9 @@ func TestGoldenFolders(t *testing.T) {
 	}
 }
 
-// printedOnce is the golden folder with the files of the tables, which are equal in all cards.
-const printedOnce = "l4_w3_stream"
+// printed are the golden folders with the files of the tables. They are equal in all cards on a network,
+// and in all others.
+var printed = []string{"l4_w3_stream", "l2_w3_udp"}
 
 // written returns the files of a card that hwgen composes. For a bundle, it returns the modules that
 // hwgen composes.
@@ -143,7 +146,7 @@ func written(t *testing.T, golden string, card map[string]string) map[string]str
 			_, body, _ = strings.Cut(text, "\n\n")
 		}
 		switch {
-		case copied[body], strings.HasPrefix(name, "regs.") && golden != printedOnce:
+		case copied[body], strings.HasPrefix(name, "regs.") && !slices.Contains(printed, golden):
 		case name == "agg.v":
 			head, _, _ := strings.Cut(text, "\n\n")
 			lane := regexp.MustCompile(`\nmodule \w+_lane `).FindStringIndex(text)
@@ -222,6 +225,11 @@ func TestGoldenParts(t *testing.T) {
 	for name, line := range goldenParts {
 		t.Run(name, func(t *testing.T) { compareParts(t, name, line, partFiles) })
 	}
+}
+
+// A card on Ethernet differs from the others of its board in all of these files.
+func TestGoldenEthernetBoard(t *testing.T) {
+	compareParts(t, "board_ecpix5_udp", "-lanes 2 -workers 2 -chunk 4 -window 1 -shell udp -board ecpix5", goldenBoards()["ecpix5"])
 }
 
 func TestGoldenBoards(t *testing.T) {
@@ -336,34 +344,68 @@ func TestListBoards(t *testing.T) {
 }
 
 // A board's folder has every module that the top instantiates, with the card's prefix. The only
-// exception is the USB device, which a script writes later.
+// exceptions are the USB device and the Ethernet MAC, which scripts write later.
 func TestBoardsStandAlone(t *testing.T) {
 	for _, b := range boards.All() {
 		files := contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -board "+b.Name))
 		device := strings.Replace(b.Link().USBDevice(), "agg_", "left_", 1)
-		modules := map[string]bool{}
-		if device != "" {
-			modules[device] = true
-		}
-		for _, text := range verilog(files) {
-			for _, m := range defined.FindAllStringSubmatch(text, -1) {
-				assert.False(t, modules[m[1]], "%s is defined twice", m[1])
-				modules[m[1]] = true
-			}
-		}
-		for file, text := range verilog(files) {
-			for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
-				assert.True(t, modules[u[1]], "%s: %s is missing", file, u[1])
-			}
-			assert.Contains(t, files["board/Makefile"], filepath.Base(file))
-		}
+		standsAlone(t, files, device)
 		if device == "" {
 			assert.NotContains(t, files, "board/usb_device.py")
 			assert.NotContains(t, files["board/Makefile"], "usb_device")
+		} else {
+			assert.Contains(t, files, "board/usb_device.py")
+			assert.Contains(t, files["board/Makefile"], "--phy "+b.Link().PHY()+" --top "+device)
+		}
+		if b.Ethernet == nil {
 			continue
 		}
-		assert.Contains(t, files, "board/usb_device.py")
-		assert.Contains(t, files["board/Makefile"], "--phy "+b.Link().PHY()+" --top "+device)
+		files = contents(t, makeCard(t, "-lanes 2 -workers 2 -chunk 8 -window 1 -prefix left -shell udp -board "+b.Name))
+		standsAlone(t, files, "left_eth_mac")
+		assert.Contains(t, files, "board/ethernet_mac.py")
+		assert.NotContains(t, files, "board/usb_device.py")
+		assert.NotContains(t, files["board/board_top.v"], "_p1_", "one port")
+		assert.Contains(t, files["board/Makefile"], fmt.Sprintf("--top left_eth_mac --tx-delay %d ", b.Ethernet.TXDelay))
+	}
+}
+
+// A board without Ethernet, or with fewer ports, is a usage error.
+func TestBoardWithoutEthernet(t *testing.T) {
+	for line, want := range map[string]string{
+		"-board ulx3s -shell udp":               "-shell udp: the link of ulx3s needs shell stream",
+		"-board ecpix5 -shell none":             "-shell none: the link of ecpix5 needs shell stream or udp",
+		"-board ecpix5 -shell udp -ethernet 2":  "-ethernet 2: ecpix5 has no more than 1",
+		"-board ecpix5 -shell udp -link 8":      "-link 8: the link of ecpix5 has 64 bits",
+		"-board versa_ecp5 -shell udp -lanes 1": "-link 64: an Ethernet port cannot be wider than a beat",
+	} {
+		if !strings.Contains(line, "-lanes") {
+			line += " -lanes 4"
+		}
+		status, _, stderr := hwgen(line)
+		assert.Equal(t, exitUsage, status, line)
+		assert.Contains(t, stderr, want)
+	}
+}
+
+// standsAlone: the files define every module that they use once, except one that a script writes,
+// and the board's Makefile names them.
+func standsAlone(t *testing.T, files map[string]string, device string) {
+	t.Helper()
+	modules := map[string]bool{}
+	if device != "" {
+		modules[device] = true
+	}
+	for _, text := range verilog(files) {
+		for _, m := range defined.FindAllStringSubmatch(text, -1) {
+			assert.False(t, modules[m[1]], "%s is defined twice", m[1])
+			modules[m[1]] = true
+		}
+	}
+	for file, text := range verilog(files) {
+		for _, u := range used.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+			assert.True(t, modules[u[1]], "%s: %s is missing", file, u[1])
+		}
+		assert.Contains(t, files["board/Makefile"], filepath.Base(file))
 	}
 }
 
@@ -392,13 +434,13 @@ func BenchmarkLargeCard(b *testing.B) {
 // With wrong flags, hwgen reports all mistakes, exits with status 2 and writes nothing.
 func TestUsageErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -shell udp -frobnicate")
+	status, stdout, stderr := hwgen("-lanes 3 -workers 99 -shell ring -frobnicate")
 	assert.Equal(t, exitUsage, status)
 	assert.Empty(t, stdout)
 	assert.Equal(t, `hwgen: -frobnicate: no such flag
 hwgen: -lanes 3: must be a power of two, 1 to 64
 hwgen: -workers 99: must be 1 to 64
-hwgen: -shell udp: must be stream or none
+hwgen: -shell ring: must be stream, none or udp
 hwgen: nothing was written; hwgen -h lists the flags
 `, stderr)
 	assert.Empty(t, contents(t, "."))
@@ -536,6 +578,76 @@ func TestManifest(t *testing.T) {
 	assert.Empty(t, last.Value)
 }
 
+// The manifest of a card on a network has its address, its registers, and the cycles of a chunk on
+// Ethernet, calculated by hand: in and out, from the preamble to the gap.
+func TestNetworkManifest(t *testing.T) {
+	for line, want := range map[string]struct{ bytes, bits int }{
+		"-lanes 16 -link 512":                           {3 * (8 + 14 + 20 + 8 + 30 + 4*256 + 4 + 4 + 12), 512},
+		"-lanes 4 -link 64 -chunk 2048":                 {3 * (8 + 14 + 20 + 8 + 30 + 8192 + 4 + 4 + 12), 64},
+		"-lanes 1 -link 8 -format fp8e5m2 -result fp32": {3 * (8 + 14 + 20 + 8 + 30 + 4*256 + 4 + 4 + 12), 8},
+		"-lanes 1 -link 8 -chunk 1":                     {3 * (8 + 14 + 20 + 8 + 30 + 4 + 4 + 4 + 12), 8},
+	} {
+		_, text, stderr := hwgen("-workers 3 -shell udp -mac 0a:00:00:00:00:01 -ip 10.0.0.1 -udp-port 7 -json -dry-run " + line)
+		require.Empty(t, stderr)
+		var m struct {
+			Link, Ethernet int
+			Shell, MAC, IP string
+			UDPPort        int `json:"udp_port"`
+			Throughput     struct {
+				LinkCycles int `json:"link_cycles"`
+			}
+			Registers []struct {
+				Name, Address, Stride string
+				Port                  string `json:"port_stride"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &m))
+		assert.Equal(t, []any{"udp", want.bits, 1, "0a:00:00:00:00:01", "10.0.0.1", 7}, []any{m.Shell, m.Link, m.Ethernet, m.MAC, m.IP, m.UDPPort})
+		assert.Equal(t, (8*want.bytes+want.bits-1)/want.bits, m.Throughput.LinkCycles, line)
+
+		found := map[string]string{}
+		last := uint64(0)
+		for i, r := range m.Registers {
+			addr, err := strconv.ParseUint(r.Address, 0, 32)
+			require.NoError(t, err)
+			require.True(t, i == 0 || addr > last, "%s is in the order of addresses", r.Name)
+			last = addr
+			found[r.Name] = strings.Join([]string{r.Address, r.Stride, r.Port}, ",")
+		}
+		for name, want := range map[string]string{
+			"LEASE": "0x128,,", "MEMBER_MAC": "0x808,,0x10", "JOB_ADDRESS": "0x40000,0x400,0x10",
+			"JOB_STATE": "0x1000,0x100,", "COUNT_SHORT": "0x510,,", "COUNT_UDP_PORT": "0x598,,",
+		} {
+			assert.Equal(t, want, found[name], name)
+		}
+	}
+	_, text, _ := hwgen("-json -dry-run")
+	assert.False(t, strings.Contains(text, `"LEASE"`) || strings.Contains(text, "COUNT_SHORT"), "shell stream has neither")
+}
+
+// A card on a network has its specification and constants; other cards lack them.
+func TestNetworkFiles(t *testing.T) {
+	network, stream := contents(t, makeCard(t, goldens["l2_w3_udp"])), contents(t, makeCard(t, goldens["l4_w3_stream"]))
+	page, err := os.ReadFile("../driver/wire/NETWORK.md")
+	require.NoError(t, err)
+	assert.Equal(t, string(page), network["NETWORK.md"])
+	for _, word := range []string{`"MEMBER_ADDRESS"`, `"COUNT_STRANGER"`} {
+		assert.Contains(t, network["regs.json"], word)
+		assert.NotContains(t, stream["regs.json"], word)
+	}
+	for _, word := range []string{"link_up", "tuser`: the header", "socket", "s_axis", "m_axis"} {
+		assert.False(t, strings.Contains(network["README.md"], word), "this card has no %s", word)
+	}
+	for _, word := range []string{"`znetwork.vh`", "`NETWORK.md`", "192.168.84.66", "`stranger`", "`LEASE`"} {
+		assert.True(t, strings.Contains(network["README.md"], word), word)
+	}
+	for shell, other := range map[string]map[string]string{"stream": stream, "none": contents(t, makeCard(t, goldens["l2_w1_none"]))} {
+		assert.NotContains(t, other, "NETWORK.md")
+		assert.NotContains(t, other, "znetwork.vh")
+		assert.False(t, strings.Contains(other["README.md"], "`LEASE`"), shell)
+	}
+}
+
 // Every Verilog file starts with the command that made it. The folder and the spelling of the flags
 // do not matter.
 func TestFilesNameTheCommand(t *testing.T) {
@@ -631,10 +743,12 @@ func TestPrefix(t *testing.T) {
 
 // A bundle is one file with the content of all Verilog files, without includes.
 func TestBundle(t *testing.T) {
-	plain := verilog(contents(t, makeCard(t, "-lanes 2 -workers 3")))
-	bundle := contents(t, makeCard(t, "-lanes 2 -workers 3 -bundle"))
-	require.Len(t, verilog(bundle), 1)
-	assert.NotContains(t, bundle, "agg.f")
-	assert.NotContains(t, bundle["agg.v"], "`include")
-	assert.Len(t, defined.FindAllString(bundle["agg.v"], -1), len(plain))
+	for _, line := range []string{"-lanes 2 -workers 3", "-lanes 2 -workers 3 -shell udp"} {
+		plain := verilog(contents(t, makeCard(t, line)))
+		bundle := contents(t, makeCard(t, line+" -bundle"))
+		require.Len(t, verilog(bundle), 1)
+		assert.NotContains(t, bundle, "agg.f")
+		assert.NotContains(t, bundle["agg.v"], "`include")
+		assert.Len(t, defined.FindAllString(bundle["agg.v"], -1), len(plain))
+	}
 }

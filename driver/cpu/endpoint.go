@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"math/bits"
+	"slices"
 
 	"tributary/driver/frame"
 	"tributary/driver/wire"
@@ -65,6 +66,18 @@ func (p *Endpoint) Own() wire.Address {
 	p.card.lock()
 	defer p.card.unlock()
 	return p.card.engine.network.own
+}
+
+// Count counts an event of what is around the card, by the name of its counter in wire.NetworkCounters.
+// It panics if there is none.
+func (p *Endpoint) Count(counter string) {
+	i := slices.IndexFunc(wire.NetworkCounters, func(c wire.CounterInfo) bool { return c.Name == counter })
+	if i < 0 {
+		panic("cpu: shell udp has no counter " + counter)
+	}
+	p.card.lock()
+	defer p.card.unlock()
+	p.card.engine.counters[len(wire.Counters)+i]++
 }
 
 // Receive takes a datagram from an address, whose IP header has a mark. It keeps no reference to it.

@@ -6,6 +6,7 @@ package cpu
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"tributary/driver/frame"
@@ -324,10 +325,20 @@ func (x *nets) step() {
 		for range s.below(24) {
 			x.request(x.host(), false, x.addrs[s.below(len(x.addrs))], 0)
 		}
+	case what < 62:
+		x.dropFrame()
 	case s.one(8):
 		x.compare()
 	}
 	x.invariants()
+}
+
+// dropFrame counts a frame that is no datagram. The endpoints have no Ethernet, which would.
+func (x *nets) dropFrame() {
+	frames := wire.NetworkCounters[slices.IndexFunc(wire.NetworkCounters, func(c wire.CounterInfo) bool { return c.Name == "passed" }):]
+	reason := frames[x.script.below(len(frames))].Name
+	x.ours.Count(reason)
+	x.other.Count(reason)
 }
 
 // anyAccess makes a register access of some host.

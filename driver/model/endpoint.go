@@ -60,6 +60,10 @@ func (e *Endpoint) Advance(cycles uint64) { e.card.Advance(cycles) }
 // have left.
 func (e *Endpoint) Own() wire.Address { return e.card.network.card }
 
+// Count counts an event of what is around the card, by the name of its counter in wire.NetworkCounters.
+// It panics if there is none.
+func (e *Endpoint) Count(counter string) { e.card.counters.add(counterIndex(counter), 1) }
+
 // Receive takes a datagram that came from an address with a mark in its IP header. It keeps no
 // reference to it.
 func (e *Endpoint) Receive(datagram []byte, from wire.Address, mark wire.ECN) {

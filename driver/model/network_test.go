@@ -88,12 +88,12 @@ func TestWhichNetworkRegistersExist(t *testing.T) {
 	s := newSite(t, 2)
 	for _, addr := range []uint32{
 		wire.RegLease, wire.RegSource, wire.RegSourceMAC, wire.RegCardAddress, wire.RegCardMAC, 0x800, 0x808, 0x838,
-		0x40000, 0x40038, 0x40400, 0x40438, wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(len(wire.Counters) + 4),
+		0x40000, 0x40038, 0x40400, 0x40438, wire.CounterAddr(len(wire.Counters)), wire.CounterAddr(len(wire.Counters) + 17),
 	} {
 		s.read(addr)
 	}
 	for _, addr := range []uint32{0x150, 0x7f8, 0x840, 0x848, 0x804, 0xbf8, 0xc00, 0x40040, 0x40004, 0x403f8, 0x40800, 0x44000,
-		wire.CounterAddr(len(wire.Counters) + 5)} {
+		wire.CounterAddr(len(wire.Counters) + 18)} {
 		code, _ := s.access(hostA, false, addr, 0)
 		assert.Equal(t, wire.CodeBadAddress, code, "%#x", addr)
 		code, _ = s.access(hostA, true, addr, 0)

@@ -131,13 +131,24 @@ func notWritable(path, why string, args ...any) error {
 	return &OutputError{path, say("%s: %s", path, fmt.Sprintf(why, args...))}
 }
 
-// WriteFile writes arrays as an .npz if they are an archive, otherwise as an .npy. The file appears
-// completely or not at all. It is written beside its place and moved there once complete, unless
-// ctx is done by then. A replaced file passes its permissions on to the new one. A symbolic link
-// stays, and its target is written.
+// WriteFile writes arrays as an .npz if they are an archive, otherwise as an .npy, as Replace does.
 //
-// Errors: OutputError, the context's, and those of the system.
+// Errors: those of Replace.
 func WriteFile(ctx context.Context, path string, a Arrays) error {
+	return Replace(ctx, path, func(w io.Writer) error {
+		if a.Archive {
+			return npy.WriteArchive(w, a.Tensors)
+		}
+		return npy.Write(w, a.Tensors[0].Array)
+	})
+}
+
+// Replace makes a file of what write writes. The file appears completely or not at all. It is written
+// beside its place and moved there once complete, unless ctx is done by then. A replaced file passes its
+// permissions on to the new one. A symbolic link stays, and its target is written.
+//
+// Errors: OutputError, the context's, those of write, and those of the system.
+func Replace(ctx context.Context, path string, write func(io.Writer) error) error {
 	target, err := Target(path)
 	if err != nil {
 		return err
@@ -149,15 +160,10 @@ func WriteFile(ctx context.Context, path string, a Arrays) error {
 	}
 	defer file.Cleanup()
 	w := bufio.NewWriter(&writer{ctx, file})
-	if a.Archive {
-		err = npy.WriteArchive(w, a.Tensors)
-	} else {
-		err = npy.Write(w, a.Tensors[0].Array)
+	if err := write(w); err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

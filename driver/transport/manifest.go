@@ -16,6 +16,7 @@ type Manifest struct {
 	ConfigHash uint64            // the card's CONFIG_HASH
 	Shell      string            // "stream" has a byte stream
 	Prefix     string            // of the names of its modules
+	Ethernet   int               // Ethernet ports; 0 without a network
 	Constants  map[string]uint64 // the constant registers, by name
 }
 
@@ -34,6 +35,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		ConfigHash string `json:"config_hash"`
 		Shell      string `json:"shell"`
 		Prefix     string `json:"prefix"`
+		Ethernet   int    `json:"ethernet"`
 		Registers  []struct {
 			Name  string `json:"name"`
 			Value string `json:"value"`
@@ -51,7 +53,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if file.Protocol != wire.Version {
 		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; generate the card again with the hwgen of this program", m.Path, file.Protocol, wire.Version)
 	}
-	m.Shell, m.Prefix = file.Shell, file.Prefix
+	m.Shell, m.Prefix, m.Ethernet = file.Shell, file.Prefix, file.Ethernet
 	if m.ConfigHash, err = strconv.ParseUint(file.ConfigHash, 16, 64); err != nil {
 		return nil, fmt.Errorf("%s: config_hash is %q, not 16 hex digits; generate the card again", m.Path, file.ConfigHash)
 	}

@@ -16,6 +16,12 @@ const (
 	// NetworkPort is the UDP port of a card whose name gives none.
 	NetworkPort uint16 = 0x5442
 
+	// NetworkIP and NetworkMAC are the defaults of a card with Ethernet ports of its own:
+	// 192.168.84.66, in a network for private use, and 02:54:52:42:00:01, an address that no vendor has
+	// (its second lowest bit is 1).
+	NetworkIP  uint32 = 0xc0a85442
+	NetworkMAC uint64 = 0x025452420001
+
 	// MaxLease is the longest lease, in clock cycles.
 	MaxLease uint64 = 1 << 40
 
@@ -57,8 +63,8 @@ var NetworkRegisters = []Register{
 }
 
 // NetworkCounters lists the counters that exist with shell udp alone; they follow those of Counters.
-// Those from passed on count frames. A card in software has its system's Ethernet, IP and UDP, which
-// counts them instead: there they stay 0.
+// Those from passed on count frames. A card in software behind a socket has its system's Ethernet, IP
+// and UDP, which counts them instead: there they stay 0.
 var NetworkCounters = []CounterInfo{
 	{"short", 0, "Datagrams of less than 18 bytes."},
 	{"datagram_crc", 0, "Datagrams with a wrong CRC-32C."},

@@ -2,7 +2,8 @@ package wire
 
 import "embed"
 
-// Pages has SPEC.md, PACKET.md and REGISTERS.md, which hwgen copies into every card.
+// Pages has the pages that hwgen copies into cards: NETWORK.md into those on a network, the others
+// into every card.
 //
-//go:embed SPEC.md PACKET.md REGISTERS.md
+//go:embed SPEC.md NETWORK.md PACKET.md REGISTERS.md
 var Pages embed.FS

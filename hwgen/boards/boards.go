@@ -30,10 +30,13 @@ type Board struct {
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	UART       *UART             `json:"uart,omitempty"`
 	FIFO       *FIFO             `json:"fifo,omitempty"`
+	Ethernet   *Ethernet         `json:"ethernet,omitempty"` // the link of a card of shell udp; nil: the board has none that is known
 	LEDs       LEDs              `json:"leds"`
 	Supply     *Supply           `json:"supply,omitempty"` // supply of the PHY's pins that the FPGA must enable; nil: none
 	Sources    map[string]string `json:"sources"`          // sources of the pins: package and version, to its file
 	Notes      []string          `json:"notes,omitempty"`  // for the owner, one sentence each
+
+	onEthernet bool // its link is Ethernet
 }
 
 // Clock is the board's oscillator.
@@ -171,11 +174,28 @@ func (b Board) check() error {
 			errs = append(errs, err)
 		}
 	}
+	if err := b.checkEthernet(); err != nil {
+		errs = append(errs, err)
+	} else if err := checkPins(b.Pins()); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// checkPins returns the pins that are no pins, lack a type, or are given twice.
+func checkPins(pins []Pin) error {
+	var errs []error
 	seen := map[string]string{}
-	for _, p := range b.Pins() {
-		must(pin.MatchString(p.Site), "%s: %q is not a pin", p.Port, p.Site)
-		must(p.IO != "", "%s has no io", p.Port)
-		must(seen[p.Site] == "", "pin %s is given to %s and %s", p.Site, seen[p.Site], p.Port)
+	for _, p := range pins {
+		if !pin.MatchString(p.Site) {
+			errs = append(errs, fmt.Errorf("%s: %q is not a pin", p.Port, p.Site))
+		}
+		if p.IO == "" {
+			errs = append(errs, fmt.Errorf("%s has no io", p.Port))
+		}
+		if seen[p.Site] != "" {
+			errs = append(errs, fmt.Errorf("pin %s is given to %s and %s", p.Site, seen[p.Site], p.Port))
+		}
 		seen[p.Site] = p.Port
 	}
 	return errors.Join(errs...)

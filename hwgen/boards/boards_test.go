@@ -45,9 +45,20 @@ func TestWrongFilesAreRefused(t *testing.T) {
 			{`"nextpnr": [`, `"vivado": {"part": "x", "config_volts": 3.3}, "nextpnr": [`}:                                         `the part is named for 2 tools`,
 			{`"nextpnr": ["--um5g-85k", "--package", "CABGA554", "--speed", "8"]`, `"vivado": {"part": "x", "config_volts": 3.3}`}: `the timing of the pins of USB 2.0 high speed (ULPI), which Vivado needs, is unknown`,
 		},
+		"butterstick": {
+			{`"D11"`, `"B18"`}: `pin B18 is given to rgmii_p0_rx_clk and rgmii_p0_rx_ctl`,
+			{`"D11"`, `"B6"`}:  `pin B6 is given to ulpi_clk and rgmii_p0_rx_clk`,
+			{`"A16", `, ``}:    `ethernet.ports.rx_data has 3 pins, not 4`,
+			{`, "B19"`, ``}:    `ethernet.ports.tx_data has 3 pins, not 4`,
+			{`"tx_delay_ps": 2000`, `"tx_delay_ps": 3176`}: `ethernet.tx_delay_ps is 3176: must be 0 to 3175`,
+			{`"rx_delay_ps": 0`, `"rx_delay_ps": -1`}:      `ethernet.rx_delay_ps is -1: must be 0 to 3175`,
+			{`"reset_us": 10000`, `"reset_us": 0`}:         `ethernet.reset_us is 0: must be 1 or more`,
+			{`"ports"`, `"port"`}:                          `unknown field "port"`,
+		},
 		"nexys-video": {
-			{`"FT2232H"`, `"FT245"`}:         `fifo.chip is "FT245": must be "FT232H" or "FT2232H"`,
-			{`, "N14"`, ``}:                  `fifo.data has 7 pins, not 8`,
+			{`"FT2232H"`, `"FT245"`}: `fifo.chip is "FT245": must be "FT232H" or "FT2232H"`,
+			{`, "N14"`, ``}:          `fifo.data has 7 pins, not 8`,
+			{`"leds"`, `"ethernet": {"reset_us": 1, "ports": [{"rx_data": ["A1", "A2", "A3", "A4"], "tx_data": ["A5", "A6", "A7", "A8"]}]}, "leds"`}: `the timing of the pins of 1 x Gigabit Ethernet (RGMII), which Vivado needs, is unknown`,
 			{`"Y18"`, `"R4"`}:                `pin R4 is given to clk_in and fifo_clk`,
 			{`xc7a200tsbg484-1`, ``}:         `vivado.part is empty`,
 			{`_volts": 3.3`, `_volts": 1.8`}: `vivado.config_volts is 1.8: must be 3.3 or 2.5`,
@@ -83,6 +94,42 @@ func TestOneLink(t *testing.T) {
 	require.NoError(t, b.check())
 	b.ULPI = mustFind(t, "ecpix5").ULPI
 	require.ErrorContains(t, b.check(), "2 links: must have exactly one of ulpi, usb_pins, uart, fifo")
+}
+
+// A card of shell udp has the Ethernet ports as its link, and the pins of no other link.
+func TestOnEthernet(t *testing.T) {
+	clocks := map[string][]string{
+		"ecpix5":      {"rgmii_p0_rx_clk"},
+		"butterstick": {"rgmii_p0_rx_clk"},
+		"versa_ecp5":  {"rgmii_p0_rx_clk", "rgmii_p1_rx_clk"},
+	}
+	for name, want := range clocks {
+		b, err := mustFind(t, name).OnEthernet(len(want))
+		require.NoError(t, err)
+		require.NoError(t, b.checkLink())
+		assert.Equal(t, want, b.Link().ClockPorts())
+		_, text := b.Constraints(b.CoreMHz)
+		for _, port := range want {
+			assert.Contains(t, text, fmt.Sprintf("FREQUENCY PORT %q 125 MHZ;", port))
+		}
+		var rgmii int
+		for _, p := range b.Pins() {
+			assert.NotRegexp(t, "^(ulpi|uart|usb)_", p.Port)
+			if strings.HasPrefix(p.Port, "rgmii_") {
+				rgmii++
+			}
+		}
+		assert.Equal(t, 13*len(want), rgmii, name) // reset, and clock, control and four bits each way
+		_, err = b.PLL(b.CoreMHz)
+		assert.NoError(t, err)
+	}
+	one, err := mustFind(t, "versa_ecp5").OnEthernet(1)
+	require.NoError(t, err)
+	assert.Equal(t, clocks["ecpix5"], one.Link().ClockPorts())
+	for name, ports := range map[string]int{"ulx3s": 1, "ecpix5": 2, "versa_ecp5": 0} {
+		_, err := mustFind(t, name).OnEthernet(ports)
+		assert.ErrorContains(t, err, fmt.Sprintf("%s has no %d Ethernet ports that are known", name, ports))
+	}
 }
 
 // A UART's rate divides 60 MHz with a small error; a bit lasts whole cycles.
@@ -121,7 +168,13 @@ func TestEveryPinIsConstrainedOnce(t *testing.T) {
 			regexp.MustCompile(`create_clock -name clk_in -period (?P<ns>[\d.]+) \[get_ports clk_in\]`),
 		},
 	}
+	boards := All()
 	for _, b := range All() {
+		if on, err := b.OnEthernet(1); err == nil {
+			boards = append(boards, on)
+		}
+	}
+	for _, b := range boards {
 		name, text := b.Constraints(b.CoreMHz)
 		pattern, ok := patterns[filepath.Ext(name)]
 		require.True(t, ok, name)
@@ -203,7 +256,7 @@ func TestPLL(t *testing.T) {
 				core, usb = usb, core
 			}
 			assert.InDelta(t, mhz, core, 1e-9, b.Name)
-			if b.Link().ClockPort() == "" {
+			if len(b.Link().ClockPorts()) == 0 {
 				assert.InDelta(t, b.Link().MHz(), usb, 1e-9, b.Name)
 			}
 		}

@@ -34,7 +34,7 @@ const (
 // pll returns the dividers. If the PLL makes both clocks, the link's is the primary output
 // if possible, otherwise the core's. The primary output is the feedback.
 func (f ecp5) pll(b Board, coreMHz int) (p PLL, ok bool) {
-	if b.Link().ClockPort() != "" {
+	if len(b.Link().ClockPorts()) > 0 {
 		p, ok = f.dividers(b.Clock.MHz, coreMHz, coreMHz)
 		p.CorePrimary = true
 		return p, ok
@@ -77,7 +77,7 @@ func (ecp5) constraints(b Board, _ int) string {
 # Clocks. nextpnr derives those of the PLL's outputs from that of its input.
 `)
 	fmt.Fprintf(&t, "FREQUENCY PORT \"clk_in\" %d MHZ;\n", b.Clock.MHz)
-	if port := b.Link().ClockPort(); port != "" {
+	for _, port := range b.Link().ClockPorts() {
 		fmt.Fprintf(&t, "FREQUENCY PORT \"%s\" %d MHZ;\n", port, b.Link().MHz())
 	}
 	for _, p := range b.Pins() {

@@ -38,13 +38,14 @@ var fifoTimes = Timing{
 }
 
 // FIFO is a Link.
-func (f *FIFO) Title() string     { return fmt.Sprintf("USB 2.0 high speed (%s)", f.Chip) }
-func (f *FIFO) Nets() string      { return "usb" }
-func (f *FIFO) MHz() int          { return usbMHz }
-func (f *FIFO) ClockPort() string { return "fifo_clk" }
-func (f *FIFO) USBDevice() string { return "" }
-func (f *FIFO) PHY() string       { return "" }
-func (f *FIFO) Timing() *Timing   { return &fifoTimes }
+func (f *FIFO) Title() string        { return fmt.Sprintf("USB 2.0 high speed (%s)", f.Chip) }
+func (f *FIFO) Nets() []string       { return []string{"usb"} }
+func (f *FIFO) MHz() int             { return usbMHz }
+func (f *FIFO) ClockPorts() []string { return []string{"fifo_clk"} }
+func (f *FIFO) USBDevice() string    { return "" }
+func (f *FIFO) PHY() string          { return "" }
+func (f *FIFO) ResetUS() int         { return defaultResetUS }
+func (f *FIFO) Timing() *Timing      { return &fifoTimes }
 
 func (f *FIFO) Words(b Board) Words {
 	return Words{

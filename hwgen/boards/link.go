@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Link is the connection of a board to a host. A board's file has exactly one.
+// Link is the connection of a board to a host. A board's file has exactly one, and may have
+// Ethernet ports besides, for cards of shell udp.
 //
 // A new kind of link needs a type in this package, a field of Board that links returns,
 // and a boardLink in hwgen/plan.
@@ -13,15 +14,16 @@ type Link interface {
 	// Title is the link's name in tables.
 	Title() string
 
-	// Nets is the prefix of the nets on the link's side: NETS_clk is the link's clock.
-	Nets() string
+	// Nets are the prefixes of the nets on the link's side, one for each of its clocks: the
+	// clock is NETS_clk.
+	Nets() []string
 
-	// MHz is the frequency of the link's clock.
+	// MHz is the frequency of the link's clocks.
 	MHz() int
 
-	// ClockPort is the board top's input for the link's clock; "" if the board's PLL makes
-	// the clock.
-	ClockPort() string
+	// ClockPorts are the board top's inputs for the link's clocks; empty if the board's PLL
+	// makes its one clock.
+	ClockPorts() []string
 
 	// USBDevice is the module that usb_device.py writes, without the card's prefix; "" for
 	// a link without one.
@@ -29,6 +31,9 @@ type Link interface {
 
 	// PHY is the value of usb_device.py's flag --phy; "" for a link without a USBDevice.
 	PHY() string
+
+	// ResetUS is the length of the reset of the chip at the pins, in microseconds.
+	ResetUS() int
 
 	// Timing is the timing of the chip at the pins; nil if it is unknown or irrelevant.
 	Timing() *Timing
@@ -55,7 +60,7 @@ type Words struct {
 }
 
 // Timing is the timing of the chip at a link's pins, in nanoseconds from a rising edge of
-// the clock at ClockPort, at the chip's own pins.
+// the clock at ClockPorts, at the chip's own pins.
 type Timing struct {
 	Source             string   // document, table, rows
 	Gives, Takes       []string // ports that the chip drives, and that it samples
@@ -66,8 +71,11 @@ type Timing struct {
 // Link returns the board's link.
 func (b Board) Link() Link { return b.links()[0] }
 
-// links returns the links in the board's file.
+// links returns the links in the board's file, or Ethernet alone for a card of shell udp.
 func (b Board) links() (given []Link) {
+	if b.onEthernet {
+		return []Link{b.Ethernet}
+	}
 	if b.ULPI != nil {
 		given = append(given, b.ULPI)
 	}
@@ -94,6 +102,9 @@ func (b Board) checkLink() error {
 	}
 	return given[0].check()
 }
+
+// defaultResetUS is enough for USB PHYs, and as long as the pins without a chip's reset are idle.
+const defaultResetUS = 1000
 
 // Texts for every USB device.
 const (

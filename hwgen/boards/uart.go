@@ -36,13 +36,14 @@ func (u *UART) off() float64 {
 }
 
 // UART is a Link.
-func (u *UART) Title() string     { return fmt.Sprintf("UART, %s baud", thousands(u.Baud)) }
-func (u *UART) Nets() string      { return "uart" }
-func (u *UART) MHz() int          { return uartMHz }
-func (u *UART) ClockPort() string { return "" }
-func (u *UART) USBDevice() string { return "" }
-func (u *UART) PHY() string       { return "" }
-func (u *UART) Timing() *Timing   { return nil }
+func (u *UART) Title() string        { return fmt.Sprintf("UART, %s baud", thousands(u.Baud)) }
+func (u *UART) Nets() []string       { return []string{"uart"} }
+func (u *UART) MHz() int             { return uartMHz }
+func (u *UART) ClockPorts() []string { return nil }
+func (u *UART) USBDevice() string    { return "" }
+func (u *UART) PHY() string          { return "" }
+func (u *UART) ResetUS() int         { return defaultResetUS }
+func (u *UART) Timing() *Timing      { return nil }
 
 func (u *UART) Words(b Board) Words {
 	return Words{

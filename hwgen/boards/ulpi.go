@@ -27,17 +27,18 @@ const (
 
 // ULPI is a Link.
 func (u *ULPI) Title() string     { return "USB 2.0 high speed (ULPI)" }
-func (u *ULPI) Nets() string      { return "usb" }
+func (u *ULPI) Nets() []string    { return []string{"usb"} }
 func (u *ULPI) MHz() int          { return usbMHz }
 func (u *ULPI) USBDevice() string { return "agg_usb_device" }
 func (u *ULPI) PHY() string       { return "ulpi" }
+func (u *ULPI) ResetUS() int      { return defaultResetUS }
 func (u *ULPI) Timing() *Timing   { return nil }
 
-func (u *ULPI) ClockPort() string {
+func (u *ULPI) ClockPorts() []string {
 	if u.Clock == FromPHY {
-		return "ulpi_clk"
+		return []string{"ulpi_clk"}
 	}
-	return ""
+	return nil
 }
 
 func (u *ULPI) Words(b Board) Words {

@@ -11,12 +11,13 @@ type USBPins struct {
 }
 
 // USBPins is a Link.
-func (u *USBPins) Title() string     { return "USB 2.0 full speed (pins)" }
-func (u *USBPins) Nets() string      { return "usb" }
-func (u *USBPins) MHz() int          { return usbMHz }
-func (u *USBPins) ClockPort() string { return "" }
-func (u *USBPins) PHY() string       { return "pins" }
-func (u *USBPins) Timing() *Timing   { return nil }
+func (u *USBPins) Title() string        { return "USB 2.0 full speed (pins)" }
+func (u *USBPins) Nets() []string       { return []string{"usb"} }
+func (u *USBPins) MHz() int             { return usbMHz }
+func (u *USBPins) ClockPorts() []string { return nil }
+func (u *USBPins) PHY() string          { return "pins" }
+func (u *USBPins) ResetUS() int         { return defaultResetUS }
+func (u *USBPins) Timing() *Timing      { return nil }
 
 // USBDevice differs from a PHY's device in its ports, so it has a name of its own.
 func (u *USBPins) USBDevice() string { return "agg_usb_pins_device" }

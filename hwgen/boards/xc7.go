@@ -77,7 +77,7 @@ const tracesNS = 1.1
 func (f xc7) constraints(b Board, coreMHz int) string {
 	var t strings.Builder
 	b.writeSources(&t)
-	link := b.Link().ClockPort()
+	link := b.Link().ClockPorts()[0]
 	fmt.Fprintf(&t, `
 # Clocks. clk is the PLL's output, %d MHz.
 create_clock -name clk_in -period %s [get_ports clk_in]

@@ -27,6 +27,7 @@ Examples:
   hwgen -lanes 16                        16 lanes, 4 workers, into tributary_l16_w4_fp32_tree
   hwgen -lanes 16 -workers 8 -dry-run    memory, latency and throughput only
   hwgen -lanes 4 -shell none -bundle     bare AXI4-Stream ports, all in one file
+  hwgen -lanes 4 -shell udp              a card on Ethernet, with 64-bit ports for MACs
   hwgen -lanes 8 -prefix left -o left    a second card for the same design
   hwgen -board ecpix5 -o card            the largest recorded card for a board; make -C card/board builds it
 

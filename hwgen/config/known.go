@@ -22,9 +22,8 @@ type Known struct {
 // Board is a target board.
 type Board struct {
 	Name  string
-	Shell string // required by the board's link
-	Link  int    // width of the link in bits
-	Clock int    // default clock of the card, in MHz
+	Links []BoardLink // what a card may have there, the usual one first
+	Clock int         // default clock of the card, in MHz
 
 	// CheckClock returns an error if the board cannot run a card at mhz.
 	CheckClock func(mhz int) error
@@ -33,6 +32,32 @@ type Board struct {
 	// its clocks. It sets lanes, workers, chunk, window, jobs and clock, except those
 	// named in fixed.
 	Largest func(c Config, fixed map[string]bool) (Config, bool)
+}
+
+// BoardLink is a board's connection for the cards of one shell.
+type BoardLink struct {
+	Shell    string
+	Bits     int // width of the link, or of each Ethernet port
+	Ethernet int // Ethernet ports that the board has for that shell
+}
+
+// link returns the link for a shell.
+func (b Board) link(shell string) (BoardLink, bool) {
+	for _, l := range b.Links {
+		if l.Shell == shell {
+			return l, true
+		}
+	}
+	return BoardLink{}, false
+}
+
+// shells returns the names of the shells that cards on the board may have.
+func (b Board) shells() []string {
+	var names []string
+	for _, l := range b.Links {
+		names = append(names, l.Shell)
+	}
+	return names
 }
 
 // board returns the board with a name.

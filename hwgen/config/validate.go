@@ -112,7 +112,7 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 			ok := check("link", slices.Contains(macWidths, c.Link), "%d: an Ethernet port has 8, 64 or 512 bits", c.Link)
 			if ok && lanes && format && result {
 				narrow := c.Lanes * min(row(c.Format).Bits, row(c.Result).Bits)
-				check("link", c.Link <= narrow, "%d: an Ethernet port cannot be wider than a beat, which has %d bits; use more lanes", c.Link, narrow)
+				check("link", c.Link <= narrow, "%d: an Ethernet port cannot be wider than a beat, which has %d bits; use more lanes or a smaller -link", c.Link, narrow)
 			}
 		default:
 			check("link", !given["link"], "%d: shell %s has no link; leave -link out", c.Link, c.Shell)
@@ -146,16 +146,24 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 		return []error{choice("board", c.Board, known.boardNames())}
 	}
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if given["shell"] && c.Shell != b.Shell {
-		fail("-shell %s: the link of %s needs shell %s", c.Shell, b.Name, b.Shell)
+	link := b.Links[0]
+	if given["shell"] {
+		if asked, ok := b.link(c.Shell); ok {
+			link = asked
+		} else {
+			fail("-shell %s: the link of %s needs shell %s", c.Shell, b.Name, orList(b.shells()))
+		}
 	}
-	if given["link"] && c.Link != b.Link && !bad["link"] {
-		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, b.Link)
+	if given["link"] && c.Link != link.Bits && !bad["link"] {
+		fail("-link %d: the link of %s has %d bits", c.Link, b.Name, link.Bits)
+	}
+	if c.Ethernet > link.Ethernet && link.Ethernet > 0 && !bad["ethernet"] {
+		fail("-ethernet %d: %s has no more than %d", c.Ethernet, b.Name, link.Ethernet)
 	}
 	if c.Bundle {
 		fail("-bundle: files for a board hold one module each; leave it out")
 	}
-	c.Shell, c.Link = b.Shell, b.Link
+	c.Shell, c.Link = link.Shell, link.Bits
 	if given["clock"] && !bad["clock"] {
 		if err := b.CheckClock(c.Clock); err != nil {
 			fail("-clock %w", err)
@@ -188,9 +196,13 @@ func (o *Options) onNetwork(known Known, given, bad map[string]bool) (errs []err
 		}
 	}
 	if !slices.Contains(known.Networked, o.Shell) {
+		advice := "leave it out"
+		if !given["board"] { // a board decides the shell
+			advice += ", or use -shell " + orList(known.Networked)
+		}
 		for _, flag := range []string{"ethernet", "mac", "ip", "udp-port"} {
 			if given[flag] && slices.Contains(known.Shells, o.Shell) {
-				errs = append(errs, fmt.Errorf("-%s: shell %s has no Ethernet ports; leave it out, or say -shell %s", flag, o.Shell, orList(known.Networked)))
+				errs = append(errs, fmt.Errorf("-%s: shell %s has no Ethernet ports; %s", flag, o.Shell, advice))
 			}
 		}
 		o.Ethernet, o.UDPPort = 0, 0

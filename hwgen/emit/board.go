@@ -13,8 +13,8 @@ import (
 	"tributary/hwgen/plan"
 )
 
-// boardText has the script that writes a USB device, and a folder for each FPGA family with
-// the files that build a bitstream.
+// boardText has the script that writes a USB device, a folder with the one that writes an Ethernet
+// MAC, and a folder for each FPGA family with the files that build a bitstream.
 //
 //go:embed board
 var boardText embed.FS
@@ -52,6 +52,9 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	add(constraints, text)
 	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
 		Synth: cells.SynthCard, Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
+	if ethernet, ok := p.OnBoard.Link().(*boards.Ethernet); ok {
+		values.Ethernet, values.MAC = ethernet, rename(boards.EthernetMAC, p.Prefix)
+	}
 	if slices.Contains(p.Leaves, sharedAdder) {
 		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
 	}
@@ -88,6 +91,9 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 		values.Sources = append(values.Sources, name)
 	}
 	folders := []string{path.Join(boardFolder, family)}
+	if values.MAC != "" {
+		folders = append(folders, path.Join(boardFolder, "ethernet"))
+	}
 	if values.USBDevice != "" {
 		folders = append(folders, boardFolder)
 	}
@@ -132,15 +138,17 @@ func boardScripts(folder string, values boardValues) (files []File, err error) {
 type boardValues struct {
 	Manifest
 	Board       boards.Board
-	Clock       int          // MHz of the card
-	Words       boards.Words // of the link
-	Share       string       // Yosys commands that share adders, quoted for a Makefile's shell; may be empty
-	Synth       string       // Yosys command that synthesizes
-	Top         string       // module
-	USBDevice   string       // module; "" for a link without one
-	Constraints string       // file
-	Crossings   []string     // files with the constraints of modules where signals change clocks
-	Sources     []string     // Verilog, relative to the board's folder
+	Clock       int              // MHz of the card
+	Words       boards.Words     // of the link
+	Share       string           // Yosys commands that share adders, quoted for a Makefile's shell; may be empty
+	Synth       string           // Yosys command that synthesizes
+	Top         string           // module
+	USBDevice   string           // module; "" for a link without one
+	Ethernet    *boards.Ethernet // the link; nil for another
+	MAC         string           // module of each of its ports; "" for another link
+	Constraints string           // file
+	Crossings   []string         // files with the constraints of modules where signals change clocks
+	Sources     []string         // Verilog, relative to the board's folder
 }
 
 // Pins lists the pins of the board's top.

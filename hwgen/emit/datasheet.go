@@ -30,6 +30,7 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		Cells            string // recorded cells of a lane; "" if not recorded
 		ResultElemBits   int
 		HasLink          bool
+		HasPorts         bool // the top has a stream for each port of the core, and a register port
 		LastPort         int
 		ElemBits         int
 		PortTable        string
@@ -40,8 +41,8 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		Recipe           string
 		SumRules         string
 		Zero             []string // sentences about counters that stay zero
-	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.Workers - 1, p.ElemBits,
-		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(),
+	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.RegPort != "", p.Workers - 1, p.ElemBits,
+		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(p.Shell.Code),
 		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
 }
 
@@ -84,8 +85,14 @@ func treeOrder(ports int) string {
 // zeroCounters returns a sentence for each group of counters that stay zero on this card.
 func zeroCounters(p *plan.Plan) (texts []string) {
 	add := func(names, why string) { texts = append(texts, names+" stay zero: "+why+".") }
-	if !p.Shell.Link {
+	switch {
+	case p.Shell.Ethernet:
+		add("`COUNT_HUNTED`, `COUNT_HEADER_CRC`, `COUNT_PAYLOAD_CRC` and `COUNT_LINK_DOWN`", "datagrams have one CRC, and no link falls")
+	case !p.Shell.Link:
 		add("`COUNT_FRAMES`, `COUNT_HUNTED` and `COUNT_HEADER_CRC`", "ports have no frames")
+	}
+	if p.Ethernet == 1 {
+		texts = append(texts, "`COUNT_PASSED` stays zero: the card has no other Ethernet port to pass frames on to.")
 	}
 	if p.Lane.Shared == nil {
 		add("`COUNT_UNDECIDED` and `COUNT_STALLED`", "one pass through the lanes decides every beat")
@@ -125,13 +132,28 @@ func laneCells(p *plan.Plan) string {
 	return text + ". Yosys: `" + cells.SynthECP5 + "`"
 }
 
+// portDoc describes a port of a card with that shell; ok is false for an unknown port.
+func portDoc(name string, shell plan.Shell) (doc string, ok bool) {
+	doc, ok = portDocs[name]
+	switch {
+	case name == "link_up":
+		doc += " " + shell.Down
+	case name == "rst" && shell.Ethernet:
+		doc += " Restores the card's own address."
+	case name == "error_strobe" && shell.Ethernet:
+		return "High for one cycle for each frame that is dropped because it is damaged or not for this card.", true
+	case name == "error_strobe":
+		return "High for one cycle for each damaged frame from the host.", true
+	}
+	return doc, ok
+}
+
 // portDocs describes the ports of a card; _p{n} means _p0, _p1, ...
 var portDocs = map[string]string{
-	"clk":          "The only clock.",
-	"rst":          "Synchronous reset, active high: hold it for at least one cycle after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
-	"link_up":      "The host's link is up; synchronous to clk. One cycle of low suffices: all jobs end, and OWNER is cleared; counters remain. The card accepts a new host's packets after link_up is high again and the jobs have drained.",
-	"beat_strobe":  "High in each cycle in which a beat enters the lanes.",
-	"error_strobe": "High for one cycle for each damaged frame from the host.",
+	"clk":         "The only clock.",
+	"rst":         "Synchronous reset, active high: hold it for at least one cycle after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
+	"link_up":     "The host's link is up; synchronous to clk. One cycle of low suffices: all jobs end, and OWNER is cleared; counters remain. The card accepts a new host's packets after link_up is high again and the jobs have drained.",
+	"beat_strobe": "High in each cycle in which a beat enters the lanes.",
 
 	"link_rx_tdata":  "Bytes from the host, the first in the lowest bits.",
 	"link_rx_tkeep":  "Valid bytes: contiguous from bit 0, at least one; any number in any word.",
@@ -218,12 +240,9 @@ func portTable(top *netlist.Module, shell plan.Shell) (string, error) {
 			continue
 		}
 		seen[name] = true
-		doc, ok := portDocs[name]
+		doc, ok := portDoc(name, shell)
 		if !ok {
 			return "", fmt.Errorf("the datasheet does not describe port %s", name)
-		}
-		if name == "link_up" {
-			doc += " " + shell.Down
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", name, directionWord(port.Direction), port.Width, doc)
 	}

@@ -38,7 +38,7 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := specification()
+	pages, err := specification(p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	files = append(files, board...)
 	files = append(files,
 		File{"regs.h", tables.C(p.Prefix, p.Shell.Ethernet)},
-		File{"regs.json", tables.JSON()},
+		File{"regs.json", tables.JSON(p.Shell.Code)},
 		File{"README.md", datasheet},
 		File{"block.svg", picture(p)},
 	)
@@ -63,8 +63,12 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 }
 
 // specification returns the pages that define a card's behaviour.
-func specification() (pages []File, err error) {
-	for _, name := range []string{"SPEC.md", "PACKET.md", "REGISTERS.md"} {
+func specification(p *plan.Plan) (pages []File, err error) {
+	names := []string{"SPEC.md", "PACKET.md", "REGISTERS.md"}
+	if p.Shell.Ethernet {
+		names = append(names, "NETWORK.md")
+	}
+	for _, name := range names {
 		text, err := wire.Pages.ReadFile(name)
 		if err != nil {
 			return nil, err

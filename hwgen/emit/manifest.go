@@ -73,7 +73,7 @@ type Throughput struct {
 	BitsPerCycle int  `json:"bits_per_cycle"` // of every port of the core, each way
 	ChunkCycles  int  `json:"chunk_cycles"`   // from one chunk to the next, all ports busy
 	FullRate     bool `json:"full_rate"`      // a beat in every cycle: no bubble between chunks
-	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link; 0 without one
+	LinkCycles   int  `json:"link_cycles"`    // a chunk of every worker on the link, or on one Ethernet port; 0 without
 
 	CommitSpacing int `json:"commit_spacing"` // cycles from the commit of a packet to the next
 	ResultSpacing int `json:"result_spacing"` // minimum cycles from the start of a result to the next
@@ -138,7 +138,7 @@ func newManifest(p *plan.Plan) Manifest {
 			constants[r.Name] = fmt.Sprintf("0x%x", v)
 		}
 	}
-	for _, r := range tables.RegisterList() {
+	for _, r := range tables.RegisterList(p.Shell.Code) {
 		m.Registers = append(m.Registers, Register{r, constants[r.Name]})
 	}
 	return m

@@ -19,6 +19,9 @@ func picture(p *plan.Plan) []byte {
 		d.tree()
 	}
 	d.output()
+	if p.Ethernet > 1 {
+		d.passing()
+	}
 	return d.svg()
 }
 
@@ -31,6 +34,8 @@ const (
 	leftMargin = 24
 	boxHeight  = 20
 	tallHeight = 80 // minimum height of a box beside all workers
+
+	passingHeight = 30 // of the way of frames for others
 )
 
 // drawing is an unfinished picture.
@@ -51,15 +56,25 @@ func (d *drawing) bottom() int { return topMargin + rowHeight*d.plan.Workers }
 // middle returns the y coordinate of elements that all workers share.
 func (d *drawing) middle() int { return (topMargin + d.bottom()) / 2 }
 
-// inputs draws the link and its receiver, or a port for each worker.
+// inputs draws the link or the network and its receiver, or a port for each worker.
 func (d *drawing) inputs() {
 	p := d.plan
-	if p.Shell.Link {
+	shared := p.Shell.Link || p.Shell.Ethernet
+	switch {
+	case p.Shell.Link:
 		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "find frame,", "check CRCs")
+	case p.Shell.Ethernet:
+		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "check frames")
+		d.onwards()
+		d.tall("queue", 110, "whole packets", "with good CRC")
+		d.onwards()
+		d.tall("address", 110, "the sender's is", "that of its rank")
+	}
+	if shared {
 		d.x += 28
 	}
 	for w := range p.Workers {
-		if p.Shell.Link {
+		if shared {
 			d.arrow(d.x-28, d.row(w), d.x, d.row(w))
 		}
 		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
@@ -96,8 +111,7 @@ func (d *drawing) window() {
 		again = append(again, "undecided:", "once more")
 	}
 	d.tall("sum", 92, again...)
-	d.arrow(d.x, d.middle(), d.x+28, d.middle())
-	d.x += 28
+	d.onwards()
 	d.tall("round", 72, "once")
 	d.arrow(d.x, d.middle(), d.x+40, d.middle())
 	d.x += 40
@@ -143,10 +157,15 @@ func (d *drawing) tree() {
 func (d *drawing) output() {
 	p := d.plan
 	d.tall("results", 110, fmt.Sprintf("%d × %s", p.Slots, count(p.Beats, "beat")), "sent and kept", "for replays")
-	d.arrow(d.x, d.middle(), d.x+28, d.middle())
-	d.x += 28
-	if p.Shell.Link {
+	d.onwards()
+	switch {
+	case p.Shell.Link:
 		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "frames,", "CRCs")
+		return
+	case p.Shell.Ethernet:
+		d.tall("copies", 110, "one for each", "address")
+		d.onwards()
+		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "frames, CRCs")
 		return
 	}
 	for w := range p.Workers {
@@ -155,6 +174,24 @@ func (d *drawing) output() {
 	d.heading(d.x, 110, "egress", "a queue a port")
 	d.x += 110
 }
+
+// onwards draws an arrow to the next box that all workers share.
+func (d *drawing) onwards() {
+	d.arrow(d.x, d.middle(), d.x+28, d.middle())
+	d.x += 28
+}
+
+// passing draws the way of frames for others, below all boxes, from the first one to the last.
+func (d *drawing) passing() {
+	const middle = 50 // of an Ethernet port's box
+	from, to := leftMargin+middle, d.x-middle
+	below := d.tallBottom()
+	fmt.Fprintf(&d.body, "<path d=\"M%d %dV%dH%dV%d\" marker-end=\"url(#tip)\"/>\n", from, below, below+passingHeight, to, below)
+	d.text((from+to)/2, below+passingHeight-6, "small", "frames for others: a switch")
+}
+
+// tallBottom returns the y coordinate below the boxes beside all workers.
+func (d *drawing) tallBottom() int { return max(d.bottom(), d.middle()+tallHeight/2) }
 
 // tall draws a box beside all workers, with lines of text in it.
 func (d *drawing) tall(title string, width int, text ...string) {
@@ -205,7 +242,10 @@ func (d *drawing) node(x, y int, sign string) {
 // svg returns the whole picture.
 func (d *drawing) svg() []byte {
 	p := d.plan
-	width, height := d.x+leftMargin, max(d.bottom(), d.middle()+tallHeight/2)+leftMargin
+	width, height := d.x+leftMargin, d.tallBottom()+leftMargin
+	if p.Ethernet > 1 {
+		height += passingHeight
+	}
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">
 <style>
 svg { font-family: sans-serif; }

@@ -23,7 +23,17 @@ type recipe struct {
 	text  strings.Builder
 	tag   uint16
 	table *crc16.Table
+
+	// chunk is the number of elements that are summed.
+	chunk int
+
+	// carried writes a packet as what carries it: a frame from or to the host of a port, or of the
+	// owner. It is nil for a card whose packets have ports. The packet's elements are equal.
+	carried func(kind wire.Kind, f fields, port int, element uint32, bits int) string
 }
+
+// recipeOwner is the place of the owner among the ports.
+const recipeOwner = -1
 
 // newRecipe returns the steps that set a job of two members up (of one, if the card has
 // one port), sum one chunk, and finish. Member 0 sends ones, member 1 twos.
@@ -38,15 +48,28 @@ type recipe struct {
 //
 //	send    BYTES [COUNT x BYTES BYTES]
 //	receive BYTES [COUNT x BYTES BYTES]
+//
+// So it is on Ethernet, without repetitions.
 func newRecipe(p *plan.Plan) string {
-	r := recipe{plan: p, table: crc16.MakeTable(crc16.CRC16_CCITT_FALSE)}
+	r := recipe{plan: p, table: crc16.MakeTable(crc16.CRC16_CCITT_FALSE), chunk: p.Chunk}
 	members := min(2, p.Workers)
+	switch {
+	case p.Shell.Link:
+		r.carried = r.linkFrame
+	case p.Shell.Ethernet:
+		r.carried = r.ethernetFrame
+		r.chunk = p.Lanes
+		r.resolve()
+	}
 	everyone := uint64(1)<<members - 1
 	window := max(p.Window/p.Jobs, 1) // each of several jobs has room
 	r.write(wire.RegOwner, recipeToken, "OWNER: a random number", true)
 	r.write(wire.RegJobToken, recipeToken, "JOB_TOKEN: the same", true)
 	r.write(wire.RegJobPorts, everyone, "JOB_PORTS: "+count(members, "member"), true)
-	r.write(wire.RegJobChunk, uint64(p.Chunk), "JOB_CHUNK: "+count(p.Chunk, "element"), true)
+	if p.Shell.Ethernet {
+		r.stageMembers(members)
+	}
+	r.write(wire.RegJobChunk, uint64(r.chunk), "JOB_CHUNK: "+count(r.chunk, "element"), true)
 	r.write(wire.RegJobWindow, uint64(window), "JOB_WINDOW: "+count(window, "chunk"), true)
 	r.write(wire.RegJobDeadline, 0, "JOB_DEADLINE: none", true)
 	r.write(wire.RegJobCommit, recipeEpoch<<32, fmt.Sprintf("JOB_COMMIT: job 0, epoch %d, first VID 0", recipeEpoch), false)
@@ -59,10 +82,13 @@ func newRecipe(p *plan.Plan) string {
 		sum = number(p.Result.FormatInfo, 2)
 	}
 	for rank, element := range []uint32{one, two}[:members] {
-		r.packet("send", rank, wire.KindData, fields{format: p.Format.Format, rank: rank, length: p.Chunk}, element, p.ElemBits,
+		r.packet("send", rank, wire.KindData, fields{format: p.Format.Format, rank: rank, length: r.chunk}, element, p.ElemBits,
 			fmt.Sprintf("data of rank %d, VID 0", rank))
 	}
-	result := fields{format: p.Result.Format, length: p.Chunk, mask: everyone, receivers: everyone}
+	result := fields{format: p.Result.Format, length: r.chunk, mask: everyone, receivers: everyone}
+	if p.Shell.Ethernet {
+		result.flags = uint8(recipeECN)
+	}
 	for port := range members {
 		if port == 0 || !p.Shell.Link {
 			r.packet("receive", port, wire.KindResult, result, sum, p.ResultBits, "the sum")
@@ -86,6 +112,7 @@ func number(f wire.FormatInfo, n uint32) uint32 {
 
 // fields are the fields of a header that differ between the recipe's packets.
 type fields struct {
+	flags  uint8
 	format wire.Format
 	epoch  uint16
 	rank   int
@@ -97,7 +124,7 @@ type fields struct {
 
 // header returns a header's bytes, all that the table has.
 func (f fields) header(kind wire.Kind) []byte {
-	b := []byte{wire.Version | byte(kind)<<4, 0, 0, byte(f.format)}
+	b := []byte{wire.Version | byte(kind)<<4, f.flags, 0, byte(f.format)}
 	b = binary.LittleEndian.AppendUint16(b, f.epoch)
 	b = append(b, byte(f.rank), 0)
 	b = binary.LittleEndian.AppendUint32(b, f.vid)
@@ -109,31 +136,27 @@ func (f fields) header(kind wire.Kind) []byte {
 // line adds a line with a comment.
 func (r *recipe) line(text, comment string) { fmt.Fprintf(&r.text, "%s  # %s\n", text, comment) }
 
-// write adds a write to a register, and its reply on a byte stream; readable registers
+// write adds a write to a register, and its reply if packets carry it; readable registers
 // reply with their value.
 func (r *recipe) write(addr uint32, value uint64, comment string, readable bool) {
-	if !r.plan.Shell.Link {
+	if r.carried == nil {
 		r.line(fmt.Sprintf("write   0x%03x 0x%016x", addr, value), comment)
 		return
 	}
 	f := fields{vid: addr, length: int(r.tag), mask: value}
 	r.tag++
-	r.line("send    "+r.frame(wire.KindRegWrite, f), comment)
+	r.line("send    "+r.carried(wire.KindRegWrite, f, recipeOwner, 0, 0), comment)
 	if !readable {
 		f.mask = 0
 	}
-	r.line("receive "+r.frame(wire.KindReply, f), "done")
+	r.line("receive "+r.carried(wire.KindReply, f, recipeOwner, 0, 0), "done")
 }
 
 // packet adds a packet to or from a port, and its payload if it has elements.
 func (r *recipe) packet(do string, port int, kind wire.Kind, f fields, element uint32, bits int, comment string) {
 	f.epoch = recipeEpoch
-	if r.plan.Shell.Link {
-		text := fmt.Sprintf("%-7s %s", do, r.frame(kind, f))
-		if f.length > 0 {
-			text += r.payload(kind, f, element, bits)
-		}
-		r.line(text, comment)
+	if r.carried != nil {
+		r.line(fmt.Sprintf("%-7s %s", do, r.carried(kind, f, port, element, bits)), comment)
 		return
 	}
 	size := wire.BaseHeaderBytes
@@ -151,12 +174,18 @@ func (r *recipe) packet(do string, port int, kind wire.Kind, f fields, element u
 	r.line(text, comment)
 }
 
-// frame returns the bytes of a frame up to its header's CRC, in hexadecimal.
-func (r *recipe) frame(kind wire.Kind, f fields) string {
+// linkFrame returns a frame on a byte stream, whichever port its packet is of: its header, and its
+// payload as one element and their number.
+func (r *recipe) linkFrame(kind wire.Kind, f fields, _ int, element uint32, bits int) string {
 	header := r.sharedHeader(kind, f)
-	return fmt.Sprintf("%x%x%04x", wire.Sync[:], header, crc16.Checksum(header, r.table))
+	text := fmt.Sprintf("%x%x%04x", wire.Sync[:], header, crc16.Checksum(header, r.table))
+	if info, _ := kind.Info(); info.Payload {
+		text += r.payload(kind, f, element, bits)
+	}
+	return text
 }
 
+// sharedHeader returns the header of a packet on a link or a network, where ports share what carries it.
 func (r *recipe) sharedHeader(kind wire.Kind, f fields) []byte {
 	info, _ := kind.Info()
 	return f.header(kind)[:info.HeaderBytes(true)]

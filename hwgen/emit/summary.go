@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/hwgen/config"
 	"tributary/hwgen/plan"
 )
 
@@ -41,7 +42,11 @@ func Summary(p *plan.Plan) string {
 	if p.Jobs > 1 {
 		line("end of job", "pauses the other jobs for at most %d cycles", p.ClearCycles())
 	}
-	if p.Link != 0 {
+	switch {
+	case p.Shell.Ethernet:
+		line("ethernet", "%s of %d bits a cycle; %d cycles a chunk, if one port has all workers", count(p.Ethernet, "port"), p.Link, p.LinkCycles())
+		line("address", "%s, %s, UDP port %d", config.MACText(p.MAC), config.IPText(p.IP), p.UDPPort)
+	case p.Shell.Link:
 		line("link", "%d bits a cycle, shared by all workers: %d cycles a chunk", p.Link, p.LinkCycles())
 	}
 	line("hash", "%016x", p.ConfigHash())

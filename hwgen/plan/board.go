@@ -17,7 +17,6 @@ const (
 	BoardTop = "board_top"
 
 	// Times of a board, in microseconds.
-	phyResetTime     = 1000   // length of the PHY's reset
 	lightTime        = 100000 // an LED stays lit this long after an event
 	supplySettleTime = 30000  // until a supply's setting is stable
 	supplyRiseTime   = 5000   // until a supply has risen
@@ -27,8 +26,7 @@ const (
 func knownBoard(b boards.Board) config.Board {
 	return config.Board{
 		Name:  b.Name,
-		Shell: stream.Name,
-		Link:  8, // bits: every kind of link carries bytes
+		Links: boardLinks(b),
 		Clock: b.CoreMHz,
 		CheckClock: func(mhz int) error {
 			_, err := b.PLL(mhz)
@@ -45,12 +43,24 @@ func knownBoard(b boards.Board) config.Board {
 	}
 }
 
+// boardLinks lists the links of a board by the shells of their cards.
+func boardLinks(b boards.Board) []config.BoardLink {
+	links := []config.BoardLink{{Shell: stream.Name, Bits: 8}} // every kind of link carries bytes
+	if b.Ethernet != nil {
+		links = append(links, config.BoardLink{Shell: udp.Name, Bits: boards.EthernetBits, Ethernet: len(b.Ethernet.Ports)})
+	}
+	return links
+}
+
 // matches reports whether a recorded card equals the configuration in its arithmetic and in the
 // fixed settings.
 func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	result := c.Result
 	if result == "" {
 		result = c.Format
+	}
+	if c.Shell != stream.Name {
+		return false // no card of another shell is recorded
 	}
 	if r.Sum != c.Sum || r.Format != c.Format || r.Result != result || r.Saturate != c.Saturate || r.DSP != c.DSP {
 		return false
@@ -69,7 +79,7 @@ func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	return true
 }
 
-// board plans the board's top module around the card, and its leaves.
+// board puts the card on the board of its configuration, if there is one.
 func (p *Plan) board() error {
 	if p.Config.Board == "" {
 		return nil
@@ -78,16 +88,27 @@ func (p *Plan) board() error {
 	if !ok {
 		return fmt.Errorf("no board %q", p.Config.Board)
 	}
+	if p.Shell.Ethernet {
+		var err error
+		if b, err = b.OnEthernet(p.Ethernet); err != nil {
+			return err
+		}
+	}
+	return p.PutOn(b)
+}
+
+// PutOn plans the top module of a board around the card, and its leaves.
+func (p *Plan) PutOn(b boards.Board) error {
 	pll, err := b.PLL(p.Clock)
 	if err != nil {
 		return err
 	}
 	p.OnBoard, p.PLL = &b, pll
-	link, err := p.linkOnBoard()
+	link, card, err := p.linkOnBoard()
 	if err != nil {
 		return err
 	}
-	top := p.boardTop(link)
+	top := p.boardTop(link, card)
 	p.BoardModule = top
 	others, leaves := p.Modules, leaf.NewLibrary(rtl.Files, leaf.VendorFolder(b.Family().Name()))
 	if device := link.scripted(); device != nil {
@@ -97,11 +118,31 @@ func (p *Plan) board() error {
 		return err
 	}
 	for _, name := range p.BoardModule.Leaves() {
-		if name != b.Link().USBDevice() && name != p.Top().Name { // neither is a leaf
+		if isOther := func(m *netlist.Module) bool { return m.Name == name }; !slices.ContainsFunc(others, isOther) {
 			p.BoardLeaves = append(p.BoardLeaves, name)
 		}
 	}
 	return nil
+}
+
+// linkDomain is a clock of a link: NETS_clk and its reset NETS_rst. The net reset is that of the chip
+// at the pins, high from power-up until a while after the PLL has locked.
+type linkDomain struct{ nets, reset string }
+
+// boardCard plans a card and the logic between it and the link's clocks. Each kind of link that
+// cards have is one type.
+type boardCard interface {
+	// way returns the picture's end: the chain of modules from the link's clocks to the card.
+	way() string
+
+	// wires declares the nets of the card's ports.
+	wires(m *netlist.Module)
+
+	// card instantiates the clock crossing and the card.
+	card(m *netlist.Module)
+
+	// traffic returns the clock of the net traffic, its reset, and its frequency in MHz.
+	traffic() (clk, rst string, mhz int)
 }
 
 // boardLink plans the logic between the pins of a board's link and agg_link_cross. Each
@@ -121,9 +162,9 @@ type boardLink interface {
 	// wires declares all nets with NETS_clk, including those of linkStream.
 	wires(m *netlist.Module)
 
-	// reset returns the net that resets the chip at the pins. It is high from power-up
-	// until a while after the PLL has locked.
-	reset() string
+	// domains lists the link's clocks. Each PHY is reset for a while after the PLL has locked,
+	// one after the other.
+	domains() []linkDomain
 
 	// clock drives NETS_clk, unless the PLL does, and the reset of the chip at the pins.
 	clock(m *netlist.Module)
@@ -136,47 +177,50 @@ type boardLink interface {
 	scripted() *netlist.Module
 }
 
-// linkOnBoard returns the plan of the board's link.
-func (p *Plan) linkOnBoard() (boardLink, error) {
+// linkOnBoard returns the plans of the board's link, and of the card behind it.
+func (p *Plan) linkOnBoard() (boardLink, boardCard, error) {
+	bytes := streamCard{p}
 	switch l := p.OnBoard.Link().(type) {
 	case *boards.ULPI:
-		return ulpiLink{p, l}, nil
+		return ulpiLink{p, l}, bytes, nil
 	case *boards.USBPins:
-		return usbPinsLink{l}, nil
+		return usbPinsLink{l}, bytes, nil
 	case *boards.UART:
-		return uartLink{l}, nil
+		return uartLink{l}, bytes, nil
 	case *boards.FIFO:
-		return fifoLink{}, nil
+		return fifoLink{}, bytes, nil
+	case *boards.Ethernet:
+		return ethernetLink{p, l}, ethernetCard{p, l}, nil
 	default:
-		return nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
+		return nil, nil, fmt.Errorf("no plan for the link of %s, %s", p.OnBoard.Name, l.Title())
 	}
 }
 
 // boardTop builds board_top: clocks and resets, the link, the clock crossing, the card
 // and the LEDs.
-func (p *Plan) boardTop(link boardLink) *netlist.Module {
+func (p *Plan) boardTop(link boardLink, card boardCard) *netlist.Module {
 	b := p.OnBoard
 	way, sentence, led := link.way()
 	m := netlist.New(BoardTop, fmt.Sprintf(`A card on the board %s: the whole FPGA.
 
-%s <-> agg_link_cross <-> card
+%s <-> %s <-> card
 %-*s|       clk, %d MHz
 
 %s LEDs: link while %s,
 traffic while bytes move, error for a while after a damaged frame. %s%s
 constrains pins and clocks. agg_pll and the modules at the pins contain the vendor's cells.`,
-		b.Title, way, len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, led, b.Name, b.Family().Constraints()))
+		b.Title, way, card.way(), len(way)+10, fmt.Sprintf("          %s, %d MHz", p.linkNet("clk"), b.Link().MHz()), p.Clock, sentence, led, b.Name, b.Family().Constraints()))
 	p.boardPorts(m, link)
-	p.boardWires(m, link)
+	p.boardWires(m, link, card)
 	p.boardClocks(m, link)
 	link.device(m)
-	p.boardCard(m)
-	p.boardLEDs(m)
+	card.card(m)
+	p.boardLEDs(m, card)
 	return m
 }
 
-// linkNet returns the name of a net on the link's side.
-func (p *Plan) linkNet(name string) string { return p.OnBoard.Link().Nets() + "_" + name }
+// linkNet returns the name of a net on the link's side, in its first clock.
+func (p *Plan) linkNet(name string) string { return p.OnBoard.Link().Nets()[0] + "_" + name }
 
 func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 	m.PortComment(fmt.Sprintf("Oscillator, %d MHz", p.OnBoard.Clock.MHz))
@@ -196,16 +240,23 @@ func (p *Plan) boardPorts(m *netlist.Module, link boardLink) {
 	}
 }
 
-func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
+func (p *Plan) boardWires(m *netlist.Module, link boardLink, card boardCard) {
 	m.Comment("Clocks and resets")
 	m.Wire("clk", 1, "the card's clock")
 	m.Wire("rst", 1, "")
-	m.Wire(p.linkNet("clk"), 1, "the link's clock")
-	m.Wire(p.linkNet("rst"), 1, "")
+	for _, d := range link.domains() {
+		m.Wire(d.nets+"_clk", 1, "the link's clock")
+		m.Wire(d.nets+"_rst", 1, "")
+	}
 	m.Wire("locked", 1, "")
 	m.Wire("started", 1, "clk runs and all supplies are up")
-	m.Wire(link.reset(), 1, "")
-	if p.OnBoard.Link().ClockPort() != "" {
+	for i, d := range link.domains() {
+		m.Wire(d.reset, 1, "")
+		if i > 0 {
+			m.Wire("rst_before_"+d.nets, 1, "until the clock before runs")
+		}
+	}
+	if p.OnBoard.Link().ClockPorts() != nil {
 		m.Wire("unused_clock", 1, "the PLL's second output")
 	}
 	if p.OnBoard.Supply != nil {
@@ -214,58 +265,18 @@ func (p *Plan) boardWires(m *netlist.Module, link boardLink) {
 
 	link.wires(m)
 
-	m.Comment("Card, on clk")
-	m.Wire("link_up", 1, "")
-	m.Wire("rx_tdata", 8, "")
-	m.Wire("rx_tvalid", 1, "")
-	m.Wire("rx_tready", 1, "")
-	m.Wire("tx_tdata", 8, "")
-	m.Wire("unused_tx_tkeep", 1, "a word is a byte")
-	m.Wire("tx_tvalid", 1, "")
-	m.Wire("tx_tready", 1, "")
-	m.Wire("error", 1, "")
-	m.Wire("unused_beat_strobe", 1, "")
+	card.wires(m)
 
 	m.Comment("LEDs")
 	m.Wire("traffic_lit", 1, "")
 	m.Wire("error_lit", 1, "")
 }
 
-// linkStream declares the nets between a link and agg_link_cross.
-func linkStream(m *netlist.Module, nets string) {
-	m.Wire(nets+"_link_up", 1, "")
-	m.Wire(nets+"_link_clear", 1, "")
-	m.Wire(nets+"_rx_tdata", 8, "")
-	m.Wire(nets+"_rx_tvalid", 1, "")
-	m.Wire(nets+"_rx_tready", 1, "")
-	m.Wire(nets+"_tx_tdata", 8, "")
-	m.Wire(nets+"_tx_tvalid", 1, "")
-	m.Wire(nets+"_tx_tready", 1, "")
-}
-
-// linkBreak instantiates agg_link_break between the bytes from the host and the nets of
-// linkStream. It takes the link down and up at a host's break.
-func linkBreak(m *netlist.Module, nets, from string) {
-	m.Instance("agg_link_break", "u_break", "").
-		Connect("clk", nets+"_clk").
-		Connect("rst", nets+"_rst").
-		Connect("link_up", nets+"_link_up").
-		Connect("link_clear", nets+"_link_clear").
-		Connect("s_axis_tdata", from+"_tdata").
-		Connect("s_axis_tkeep", "1'b1").
-		Connect("s_axis_tvalid", from+"_tvalid").
-		Connect("s_axis_tready", from+"_tready").
-		Connect("m_axis_tdata", nets+"_rx_tdata").
-		Connect("m_axis_tkeep", "unused_rx_tkeep").
-		Connect("m_axis_tvalid", nets+"_rx_tvalid").
-		Connect("m_axis_tready", nets+"_rx_tready")
-}
-
 func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	b := p.OnBoard
 	m.Comment("-- Clocks and resets --")
 	primary, secondary := "clk", p.linkNet("clk")
-	if b.Link().ClockPort() != "" {
+	if b.Link().ClockPorts() != nil {
 		secondary = "unused_clock"
 	} else if !p.PLL.CorePrimary {
 		primary, secondary = secondary, primary
@@ -290,11 +301,7 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 			Connect("enable", "supply_enable").
 			Connect("good", "started")
 	}
-	m.Instance("agg_board_reset", "u_reset", "").
-		Param("PHY_CYCLES", p.cycles(phyResetTime)).
-		Connect("phy_clk", p.linkNet("clk")).
-		Connect("phy_reset", link.reset()).
-		Connect("phy_rst", p.linkNet("rst"))
+	p.boardResets(m, link.domains())
 	if b.Supply != nil {
 		m.Assign("supply_set", fmt.Sprintf("{%d{supply_level}}", len(b.Supply.Set)))
 	} else {
@@ -303,46 +310,34 @@ func (p *Plan) boardClocks(m *netlist.Module, link boardLink) {
 	link.clock(m)
 }
 
-func (p *Plan) boardCard(m *netlist.Module) {
-	m.Comment("-- Clock crossing --")
-	m.Instance("agg_link_cross", "u_cross", "").
-		Connect("phy_clk", p.linkNet("clk")).
-		Connect("phy_rst", p.linkNet("rst")).
-		Connect("phy_link_up", p.linkNet("link_up")).
-		Connect("phy_link_clear", p.linkNet("link_clear")).
-		Connect("s_axis_rx_tdata", p.linkNet("rx_tdata")).
-		Connect("s_axis_rx_tvalid", p.linkNet("rx_tvalid")).
-		Connect("s_axis_rx_tready", p.linkNet("rx_tready")).
-		Connect("m_axis_tx_tdata", p.linkNet("tx_tdata")).
-		Connect("m_axis_tx_tvalid", p.linkNet("tx_tvalid")).
-		Connect("m_axis_tx_tready", p.linkNet("tx_tready")).
-		Connect("m_axis_rx_tdata", "rx_tdata").
-		Connect("m_axis_rx_tvalid", "rx_tvalid").
-		Connect("m_axis_rx_tready", "rx_tready").
-		Connect("s_axis_tx_tdata", "tx_tdata").
-		Connect("s_axis_tx_tvalid", "tx_tvalid").
-		Connect("s_axis_tx_tready", "tx_tready")
-
-	m.Comment("-- Card --")
-	m.Instance(p.Top().Name, "u_card", "").
-		Connect("link_rx_tdata", "rx_tdata").
-		Connect("link_rx_tkeep", "1'b1").
-		Connect("link_rx_tvalid", "rx_tvalid").
-		Connect("link_rx_tready", "rx_tready").
-		Connect("link_tx_tdata", "tx_tdata").
-		Connect("link_tx_tkeep", "unused_tx_tkeep").
-		Connect("link_tx_tvalid", "tx_tvalid").
-		Connect("link_tx_tready", "tx_tready").
-		Connect("beat_strobe", "unused_beat_strobe").
-		Connect("error_strobe", "error")
+// boardResets releases the resets of the link's clocks, one after the other, and then the card's.
+func (p *Plan) boardResets(m *netlist.Module, domains []linkDomain) {
+	for i, d := range domains {
+		name := "u_reset"
+		if len(domains) > 1 {
+			name += "_" + d.nets
+		}
+		reset := m.Instance("agg_board_reset", name, "").
+			Param("PHY_CYCLES", p.cycles(p.OnBoard.Link().ResetUS())).
+			Connect("phy_clk", d.nets+"_clk").
+			Connect("phy_reset", d.reset).
+			Connect("phy_rst", d.nets+"_rst")
+		if i > 0 {
+			reset.Connect("started", "!rst_before_"+d.nets)
+		}
+		if i+1 < len(domains) {
+			reset.Connect("rst", "rst_before_"+domains[i+1].nets)
+		}
+	}
 }
 
-func (p *Plan) boardLEDs(m *netlist.Module) {
+func (p *Plan) boardLEDs(m *netlist.Module, card boardCard) {
 	m.Comment("-- LEDs --")
+	clk, rst, mhz := card.traffic()
 	m.Instance("agg_led", "u_traffic", "").
-		Param("CYCLES", fmt.Sprint(lightTime*p.OnBoard.Link().MHz())).
-		Connect("clk", p.linkNet("clk")).
-		Connect("rst", p.linkNet("rst")).
+		Param("CYCLES", fmt.Sprint(lightTime*mhz)).
+		Connect("clk", clk).
+		Connect("rst", rst).
 		Connect("strobe", "traffic").
 		Connect("lit", "traffic_lit")
 	m.Instance("agg_led", "u_error", "").

@@ -35,8 +35,8 @@ func (fifoLink) wires(m *netlist.Module) {
 	m.Wire("traffic", 1, "")
 }
 
-// reset returns an unused net: the chip has no reset pin.
-func (fifoLink) reset() string { return "unused_phy_reset" }
+// domains names an unused net: the chip has no reset pin.
+func (fifoLink) domains() []linkDomain { return []linkDomain{{"usb", "unused_phy_reset"}} }
 
 func (fifoLink) clock(m *netlist.Module) { m.Assign("usb_clk", "fifo_clk") }
 

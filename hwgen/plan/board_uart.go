@@ -37,7 +37,7 @@ func (uartLink) wires(m *netlist.Module) {
 	m.Wire("traffic", 1, "")
 }
 
-func (uartLink) reset() string { return "unused_phy_reset" }
+func (uartLink) domains() []linkDomain { return []linkDomain{{"uart", "unused_phy_reset"}} }
 
 func (uartLink) clock(*netlist.Module) {}
 

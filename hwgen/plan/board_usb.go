@@ -91,7 +91,7 @@ func (l ulpiLink) wires(m *netlist.Module) {
 	usbWires(m)
 }
 
-func (ulpiLink) reset() string { return "phy_reset" }
+func (ulpiLink) domains() []linkDomain { return []linkDomain{{"usb", "phy_reset"}} }
 
 func (l ulpiLink) clock(m *netlist.Module) {
 	if l.ulpi.Clock == boards.FromPHY {
@@ -153,7 +153,7 @@ func (usbPinsLink) wires(m *netlist.Module) {
 	usbWires(m)
 }
 
-func (usbPinsLink) reset() string { return "phy_reset" }
+func (usbPinsLink) domains() []linkDomain { return []linkDomain{{"usb", "phy_reset"}} }
 
 func (usbPinsLink) clock(m *netlist.Module) {
 	m.Assign("usb_pull_up", "usb_connects && !phy_reset")

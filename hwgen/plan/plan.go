@@ -142,10 +142,14 @@ func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
 
 // LinkCycles returns the cycles that the largest chunk takes on the link, in the slower
 // direction: a data frame from every worker, or one result to the host. Payload moves at
-// most one beat a cycle. It returns 0 without a link.
+// most one beat a cycle. If all workers are behind one Ethernet port, each gets a result of its
+// own. It returns 0 without a link.
 func (p *Plan) LinkCycles() int {
-	if p.Link == 0 {
+	switch {
+	case p.Link == 0:
 		return 0
+	case p.Shell.Ethernet:
+		return p.ethernetCycles()
 	}
 	w := p.linkWidths()
 	cycles := func(kind wire.Kind, frames, bits, step int) int {
@@ -155,6 +159,21 @@ func (p *Plan) LinkCycles() int {
 		return (frames*(row.FrameBytes(payload)-payload+slowed) + w.link - 1) / w.link
 	}
 	return max(cycles(wire.KindData, p.Workers, p.ElemBits, w.rx), cycles(wire.KindResult, 1, p.ResultBits, w.tx))
+}
+
+// ethernetCycles returns the cycles that the largest chunk takes on an Ethernet port with all workers
+// behind it, in the fuller direction, with all that a frame takes on the cable.
+func (p *Plan) ethernetCycles() int {
+	const (
+		preamble, fcs, gap = 8, 4, 12
+		headers            = 14 + 20 + 8 // of Ethernet, IP and UDP
+	)
+	bytes := func(kind wire.Kind, elemBits int) int {
+		row, _ := kind.Info()
+		return preamble + headers + row.DatagramBytes(p.Chunk*elemBits/8) + fcs + gap
+	}
+	fuller := p.Workers * max(bytes(wire.KindData, p.ElemBits), bytes(wire.KindResult, p.ResultBits))
+	return (8*fuller + p.Link - 1) / p.Link
 }
 
 // memory records RAM for the datasheet.

@@ -28,14 +28,18 @@ eth_rx -> checks -> queue -> sender's address -> beats -> rank's port -> core
 core, replies -> datagram, checks -> copy for each address -> frame -> eth_tx
 
 Frames are without FCS, from the destination's MAC address on; byte k of a word is in bits
-8k+7..8k, and tkeep is contiguous from bit 0. eth_rx takes every beat; tuser marks a frame that the
-MAC found bad, on its last beat. A frame on eth_tx has 60 bytes or more, and no pause inside. rst is
-synchronous. beat_strobe is high in each cycle in which a beat enters the lanes, error_strobe
-for one cycle for each frame that is dropped because it is damaged or not for this card.`,
+8k+7..8k, and tkeep is contiguous from bit 0. eth_rx takes every beat; tuser marks a frame that
+the MAC found bad, on its last beat. A frame on eth_tx has 60 bytes or more, and no pause inside.
+rst is synchronous. beat_strobe is high in each cycle in which a beat enters the lanes,
+error_strobe for one cycle for each frame that is dropped because it is damaged or not for this
+card.`,
 		count(p.Ethernet, "port"), p.Workers, p.Lanes))
 	p.udpPorts(m)
 	p.udpWires(m)
 	p.udpReceiver(m)
+	if p.Ethernet > 1 {
+		p.udpSwitch(m)
+	}
 	p.udpNetwork(m)
 	p.udpCore(m)
 	p.udpTransmitter(m)
@@ -142,7 +146,15 @@ func (p *Plan) udpWires(m *netlist.Module) {
 	}
 	m.Assign("packets_busy", "|{check_busy, pack_busy, unjudged}")
 	m.Assign("packet_started", "|packet_start")
-	m.Assign("dropped", "{event_answer_lost, event_accesses_full, event_queue_full}")
+	dropped := []string{"event_answer_lost", "event_accesses_full", "event_queue_full"}
+	if p.Ethernet > 1 {
+		dropped = append(dropped, "event_unpassed")
+		m.Wire("event_unpassed", p.Ethernet, "a frame for another port is dropped")
+		m.Wire("behind", p.Ethernet*p.Jobs*p.Workers, "ports of the core behind each Ethernet port, for each job")
+	} else {
+		m.Wire("unused_behind", p.Jobs*p.Workers, "all are behind one port")
+	}
+	m.Assign("dropped", netlist.Concat(dropped...))
 	m.Assign("error_strobe", "|drop_valid")
 }
 

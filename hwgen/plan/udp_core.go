@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"strings"
+	"fmt"
 
 	"tributary/hwgen/netlist"
 )
@@ -17,6 +17,13 @@ func (p *Plan) udpCore(m *netlist.Module) {
 		Connect("link_up", "lease_holds").
 		Connect("busy", "hold")
 
+	counts := map[string]string{} // by event of the core
+	for _, e := range shellEvents {
+		counts[e.core] = "1'b0"
+		if e.several {
+			counts[e.core] = p.howMany(m, e.leaf)
+		}
+	}
 	core := m.Instance("agg_core", "u_core", "").Connect("link_down", "down")
 	for _, signal := range p.beatSignals() {
 		core.Connect("s_axis_"+signal.name, "ingress_"+signal.name)
@@ -35,25 +42,25 @@ func (p *Plan) udpCore(m *netlist.Module) {
 		core.Connect("m_reg_"+name, "answer_"+name)
 	}
 	for _, e := range shellEvents {
-		if !e.several {
-			core.Connect(e.core, "1'b0")
-			continue
-		}
-		core.Connect(e.core, p.howMany("event_"+e.leaf))
+		core.Connect(e.core, counts[e.core])
 	}
 	for _, w := range p.verdict() {
 		core.Connect(w.name, "unused_"+w.name)
 	}
 }
 
-// howMany returns how many bits of a vector with a bit for each Ethernet port are high.
-func (p *Plan) howMany(vector string) string {
+// howMany returns how many Ethernet ports have an event, and adds the wires for that.
+func (p *Plan) howMany(m *netlist.Module, event string) string {
 	if p.Ethernet == 1 {
-		return vector
+		return "event_" + event
 	}
-	var terms []string
-	for port := range p.Ethernet {
-		terms = append(terms, widen(netlist.Slice(vector, port, 1), 1, p.eventBits()))
+	of := func(port int) string { return widen(netlist.Slice("event_"+event, port, 1), 1, p.eventBits()) }
+	sum := of(0)
+	for port := 1; port < p.Ethernet; port++ {
+		next := fmt.Sprintf("%s_of_%d", event, port+1)
+		m.Wire(next, p.eventBits(), "")
+		m.Assign(next, sum+" + "+of(port))
+		sum = next
 	}
-	return strings.Join(terms, " + ")
+	return sum
 }

@@ -10,9 +10,14 @@ import (
 // assumedClock is the clock in MHz of a card without a board, for the default of LEASE.
 const assumedClock = 100
 
-// udpQueues is the number of queues at an Ethernet port that drop what finds no room: packets,
-// requests, and frames passed on.
-const udpQueues = 3
+// udpQueues returns the number of queues at an Ethernet port that drop what finds no room: packets,
+// register accesses, ARP and echo requests and, in path, frames passed on.
+func (p *Plan) udpQueues() int {
+	if p.Ethernet > 1 {
+		return 4
+	}
+	return 3
+}
 
 // udpNetwork adds registers, lease, address table and counters of shell udp, and declares the wires
 // between them. The caller declares these wires first; networkWires lists them with their widths. The
@@ -98,8 +103,8 @@ func (p *Plan) networkRegisters(m *netlist.Module) {
 func (p *Plan) memberTable(m *netlist.Module) {
 	ports, jobs := 1<<indexWidth(p.Workers), 1<<indexWidth(p.Jobs)
 	p.memory("staged addresses, and their MAC addresses", 2, ports, 64)
-	p.memory("addresses of ranks", 1, jobs*ports, 57+indexWidth(p.Workers))
-	p.memory("addresses of ports, for packets", 1, jobs*ports, 104+p.Workers)
+	p.memory("addresses of ranks", p.Ethernet, jobs*ports, 57+indexWidth(p.Workers))
+	p.memory("addresses of ports, for packets", p.Ethernet, jobs*ports, 104+p.Workers)
 	p.memory("addresses of ports, for registers", 1, jobs*ports, 104)
 	m.Wire("unused_to_ethernet", 8*p.Ethernet, "a store is for one Ethernet port")
 	i := m.Instance("agg_member_table", "u_member_table", "")
@@ -116,13 +121,16 @@ func (p *Plan) memberTable(m *netlist.Module) {
 		Connect("commit_ports", netlist.Slice("job_ports", 0, p.Workers)).
 		Connect("hold_packets", "table_hold").
 		Connect("to_ethernet", "unused_to_ethernet")
+	if p.Ethernet == 1 {
+		i.Connect("behind", "unused_behind")
+	}
 }
 
 // networkCounters adds agg_network_counters.
 func (p *Plan) networkCounters(m *netlist.Module) {
 	m.Instance("agg_network_counters", "u_network_counters", "").
 		Param("ETHERNET", fmt.Sprint(p.Ethernet)).
-		Param("QUEUES", fmt.Sprint(udpQueues*p.Ethernet)).
+		Param("QUEUES", fmt.Sprint(p.udpQueues()*p.Ethernet)).
 		Connect("clear", "clear_counters").
 		Connect("lease", "lease_over").
 		Connect("index", "count_index").
@@ -155,7 +163,7 @@ func (p *Plan) networkWires() []jobWire {
 		{"packet_started", 1, "the core starts a packet"},
 		{"packet_left", 1, "the oldest started packet has left with all copies"},
 		{"drop_valid", p.Ethernet, "by Ethernet port, like the next"}, {"drop_reason", 4 * p.Ethernet, ""},
-		{"stranger", p.Ethernet, ""}, {"passed", p.Ethernet, ""}, {"dropped", udpQueues * p.Ethernet, ""},
+		{"stranger", p.Ethernet, ""}, {"passed", p.Ethernet, ""}, {"dropped", p.udpQueues() * p.Ethernet, ""},
 	}
 	for _, prefix := range []string{"from_", "to_"} {
 		for _, w := range p.lookups(prefix) {

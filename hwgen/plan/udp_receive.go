@@ -278,8 +278,11 @@ func (p *Plan) mergeAccesses(m *netlist.Module) {
 		access = append(access, "access_"+f.name)
 	}
 	bytes := (width + 7) / 8
+	if padding := 8*bytes - width; padding > 0 {
+		m.Wire("unused_access_padding", padding, "an access is no whole number of bytes")
+		access = append([]string{"unused_access_padding"}, access...)
+	}
 	m.Wire("accesses_tdata", 8*bytes*p.Ethernet, "")
-	m.Wire("merged_access", 8*bytes, "")
 	m.Wire("unused_access_tkeep", bytes, "")
 	m.Wire("unused_access_tlast", 1, "an access is one word")
 	m.Assign("accesses_tdata", join(p.Ethernet, func(port int) string {
@@ -297,12 +300,11 @@ func (p *Plan) mergeAccesses(m *netlist.Module) {
 		Connect("s_axis_tvalid", "waiting_valid").
 		Connect("s_axis_tready", "waiting_ready").
 		Connect("s_axis_tlast", fmt.Sprintf("{%d{1'b1}}", p.Ethernet)).
-		Connect("m_axis_tdata", "merged_access").
+		Connect("m_axis_tdata", netlist.Concat(access...)).
 		Connect("m_axis_tkeep", "unused_access_tkeep").
 		Connect("m_axis_tvalid", "access_valid").
 		Connect("m_axis_tready", "access_ready").
 		Connect("m_axis_tlast", "unused_access_tlast")
-	m.Assign(netlist.Concat(access...), netlist.Slice("merged_access", 0, width))
 }
 
 // toPorts brings beats from the Ethernet ports to the core's.
@@ -324,15 +326,19 @@ func (p *Plan) toPorts(m *netlist.Module) {
 	m.Wire("crossing_tready", p.Ethernet*p.Workers, "of each Ethernet port, at each port of the core")
 	m.Assign("crossing_tdata", join(p.Ethernet, func(e int) string {
 		return widen(netlist.Concat(
-			netlist.Slice("beat_tkeep", e*p.KeepBits, 1), netlist.Slice("beat_tuser", e*coreHeaderBits, coreHeaderBits),
+			"&"+netlist.Slice("beat_tkeep", e*p.KeepBits, p.KeepBits), netlist.Slice("beat_tuser", e*coreHeaderBits, coreHeaderBits),
 			netlist.Slice("beat_tdata", e*p.BeatBits, p.BeatBits)), 8*bytes-padding, 8*bytes)
 	}))
+	m.Wire("crossed", p.Ethernet*p.Workers, "the same, the ports of the core together")
 	for e := range p.Ethernet {
-		here := join(p.Workers, func(w int) string { return netlist.Slice("crossing_tready", w*p.Ethernet+e, 1) })
-		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s & %s)", netlist.Slice("beat_tdest", e*p.Workers, p.Workers), here))
+		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s & %s)",
+			netlist.Slice("beat_tdest", e*p.Workers, p.Workers), netlist.Slice("crossed", e*p.Workers, p.Workers)))
 	}
 	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
 	b := m.Loop("g_cross", "p", 0, p.Workers)
+	for e := range p.Ethernet {
+		b.Assign(fmt.Sprintf("crossed[%d+p]", e*p.Workers), fmt.Sprintf("crossing_tready[%d*p+%d]", p.Ethernet, e))
+	}
 	b.Wire("word", 8*bytes, "")
 	b.Wire("unused_tkeep", bytes, "")
 	b.Instance("agg_eth_merge", "u_cross", "").

@@ -85,10 +85,11 @@ func (p *Plan) splitPackets(m *netlist.Module) {
 		m.Wire("split_"+w.name, w.width*p.Ethernet, "")
 	}
 	m.Wire("rooms", p.Ethernet, "")
-	m.Assign("room", "&rooms")
 	m.Wire("ends", 1, "a packet's last step was taken")
 	m.Assign("ends", "step_valid && step_last")
 	if p.Ethernet == 1 {
+		m.Assign("room", "rooms")
+		m.Assign("packet_left", "copies_left")
 		for i, from := range []string{"packet_tdest", "takes_first", "takes_word", "word_valid", "ends", "sums_valid"} {
 			m.Assign("split_"+split[i].name, from)
 		}
@@ -110,6 +111,16 @@ func (p *Plan) splitPackets(m *netlist.Module) {
 	for _, w := range split {
 		i.Connect("m_"+w.name, "split_"+w.name)
 	}
+
+	m.Wire("order_room", 1, "")
+	m.Assign("room", "order_room && &rooms")
+	m.Instance("agg_packet_order", "u_order", "").
+		Param("ETHERNET", fmt.Sprint(p.Ethernet)).
+		Connect("room", "order_room").
+		Connect("come", fmt.Sprintf("takes_first && !packet_tdest[%d]", p.Workers)).
+		Connect("ports", "split_takes_first").
+		Connect("left", "copies_left").
+		Connect("all_left", "packet_left")
 }
 
 // sumsLatency returns the latency of agg_datagram_sums.
@@ -151,7 +162,6 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 	m.Wire("copies_left", p.Ethernet, "the last copy of a packet, at this port, has its address")
 	m.Wire("replies_left", p.Ethernet, "")
 	m.Assign("reply_left", "|replies_left")
-	m.Assign("packet_left", "|copies_left")
 
 	m.Instance("agg_reply_merge", "u_replies", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).

@@ -7,6 +7,7 @@ package tables
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -272,32 +273,29 @@ type JSONRegister struct {
 	Addr   string `json:"address"`
 	Access string `json:"access"`
 	Stride string `json:"stride,omitempty"`        // from a job's register to the next job's
+	Port   string `json:"port_stride,omitempty"`   // from a port's register to the next port's
 	Rank   string `json:"rank_stride,omitempty"`   // from a rank's count to the next rank's
 	Bucket string `json:"bucket_stride,omitempty"` // from a bucket to the next
 	Doc    string `json:"doc"`
 }
 
-// RegisterList returns every register, including the counters, by address.
-func RegisterList() []JSONRegister {
-	var card, jobs []JSONRegister
-	for _, r := range wire.Registers {
-		row := JSONRegister{Name: r.Name, Addr: fmt.Sprintf("0x%03x", r.Addr), Access: r.Access.String(), Doc: r.Doc}
-		if r.PerJob() {
-			row.Stride = fmt.Sprintf("0x%x", wire.JobStride)
-			jobs = append(jobs, row)
-		} else {
-			card = append(card, row)
-		}
+// RegisterList returns every register of a card with that shell, including the counters, by address.
+func RegisterList(shell wire.Shell) []JSONRegister {
+	var rows, network []JSONRegister
+	jobs := slices.IndexFunc(wire.Registers, wire.Register.PerJob)
+	for _, r := range wire.Registers[:jobs] {
+		rows = append(rows, registerRow(r))
 	}
-	for i, c := range wire.Counters {
-		card = append(card, JSONRegister{
-			Name:   "COUNT_" + strings.ToUpper(c.Name),
-			Addr:   fmt.Sprintf("0x%03x", wire.CounterAddr(i)),
-			Access: wire.ReadOnly.String(),
-			Doc:    counterDoc(c),
-		})
+	rows = append(rows, counterRows(0, wire.Counters)...)
+	if shell == wire.ShellUDP {
+		network = networkRows()
 	}
-	jobs = append(jobs, JSONRegister{
+	for _, r := range wire.Registers[jobs:] {
+		row := registerRow(r)
+		row.Stride = fmt.Sprintf("0x%x", wire.JobStride)
+		rows = append(rows, row)
+	}
+	rows = append(rows, JSONRegister{
 		Name:   "JOB_LAG",
 		Addr:   fmt.Sprintf("0x%x", wire.LagBase),
 		Access: wire.ReadOnly.String(),
@@ -306,15 +304,56 @@ func RegisterList() []JSONRegister {
 		Bucket: fmt.Sprintf("0x%x", wire.LagBucketStride),
 		Doc:    wire.LagDoc,
 	})
-	return append(card, jobs...)
+	return byAddress(append(rows, network...))
 }
 
-// JSON prints the registers as regs.json.
-func JSON() []byte {
+// networkRows returns the registers and counters that cards on a network have besides.
+func networkRows() []JSONRegister {
+	var rows []JSONRegister
+	for _, r := range wire.NetworkRegisters {
+		row := registerRow(r)
+		if r.Addr >= wire.RegMemberAddress {
+			row.Port = fmt.Sprintf("0x%x", wire.MemberStride)
+		}
+		if r.Addr >= wire.RegJobAddress {
+			row.Stride = fmt.Sprintf("0x%x", wire.TableStride)
+		}
+		rows = append(rows, row)
+	}
+	return append(rows, counterRows(len(wire.Counters), wire.NetworkCounters)...)
+}
+
+func registerRow(r wire.Register) JSONRegister {
+	return JSONRegister{Name: r.Name, Addr: fmt.Sprintf("0x%03x", r.Addr), Access: r.Access.String(), Doc: r.Doc}
+}
+
+// counterRows returns the registers of counters, the first of which has a number.
+func counterRows(first int, counters []wire.CounterInfo) (rows []JSONRegister) {
+	for i, c := range counters {
+		rows = append(rows, JSONRegister{
+			Name:   "COUNT_" + strings.ToUpper(c.Name),
+			Addr:   fmt.Sprintf("0x%03x", wire.CounterAddr(first+i)),
+			Access: wire.ReadOnly.String(),
+			Doc:    counterDoc(c),
+		})
+	}
+	return rows
+}
+
+// byAddress sorts rows; longer addresses are higher.
+func byAddress(rows []JSONRegister) []JSONRegister {
+	slices.SortStableFunc(rows, func(a, b JSONRegister) int {
+		return cmp.Or(cmp.Compare(len(a.Addr), len(b.Addr)), cmp.Compare(a.Addr, b.Addr))
+	})
+	return rows
+}
+
+// JSON prints the registers of a card with that shell as regs.json.
+func JSON(shell wire.Shell) []byte {
 	text, err := json.MarshalIndent(struct {
 		Schema    int            `json:"schema"`
 		Registers []JSONRegister `json:"registers"`
-	}{1, RegisterList()}, "", "  ")
+	}{1, RegisterList(shell)}, "", "  ")
 	if err != nil {
 		panic(err) // cannot happen: only strings and integers
 	}
@@ -328,17 +367,18 @@ func counterDoc(c wire.CounterInfo) string {
 	return c.Doc
 }
 
-// RegisterTable prints the registers as a Markdown table.
-func RegisterTable() string {
+// RegisterTable prints the registers of a card with that shell as a Markdown table.
+func RegisterTable(shell wire.Shell) string { return registerTable(RegisterList(shell)) }
+
+func registerTable(rows []JSONRegister) string {
 	var b strings.Builder
 	b.WriteString("| address | register | access | meaning |\n|---|---|---|---|\n")
-	for _, r := range RegisterList() {
+	for _, r := range rows {
 		each := ""
-		if r.Stride != "" {
-			each = fmt.Sprintf(" + %s·job", r.Stride)
-		}
-		if r.Rank != "" {
-			each += fmt.Sprintf(" + %s·rank + %s·bucket", r.Rank, r.Bucket)
+		for _, stride := range []struct{ bytes, of string }{{r.Stride, "job"}, {r.Port, "port"}, {r.Rank, "rank"}, {r.Bucket, "bucket"}} {
+			if stride.bytes != "" {
+				each += fmt.Sprintf(" + %s·%s", stride.bytes, stride.of)
+			}
 		}
 		fmt.Fprintf(&b, "| `%s`%s | `%s` | %s | %s |\n", r.Addr, each, r.Name, r.Access, r.Doc)
 	}
@@ -347,27 +387,13 @@ func RegisterTable() string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable() + networkTable() + boundTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable(wire.ShellStream) + networkTable() + boundTable())
 }
 
 // networkTable prints the registers and counters that cards on a network have besides.
 func networkTable() string {
-	var b strings.Builder
-	b.WriteString("\n## Registers of a card on a network\n\nThey exist with shell udp alone. NETWORK.md defines the effect of a write.\n\n| address | register | access | meaning |\n|---|---|---|---|\n")
-	for _, r := range wire.NetworkRegisters {
-		each := ""
-		switch {
-		case r.Addr >= wire.RegJobAddress:
-			each = fmt.Sprintf(" + 0x%x·job + 0x%x·port", wire.TableStride, wire.MemberStride)
-		case r.Addr >= wire.RegMemberAddress:
-			each = fmt.Sprintf(" + 0x%x·port", wire.MemberStride)
-		}
-		fmt.Fprintf(&b, "| `0x%03x`%s | `%s` | %s | %s |\n", r.Addr, each, r.Name, r.Access, r.Doc)
-	}
-	for i, c := range wire.NetworkCounters {
-		fmt.Fprintf(&b, "| `0x%03x` | `COUNT_%s` | %s | %s |\n", wire.CounterAddr(len(wire.Counters)+i), strings.ToUpper(c.Name), wire.ReadOnly, counterDoc(c))
-	}
-	return b.String()
+	return "\n## Registers of a card on a network\n\nThey exist with shell udp alone. NETWORK.md defines the effect of a write.\n\n" +
+		registerTable(networkRows())
 }
 
 // boundTable prints the range of each register of the identification block.

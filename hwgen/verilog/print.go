@@ -320,7 +320,7 @@ func (p *printer) pairs(list []netlist.Pair) {
 }
 
 // expr prints an expression on one line. It breaks a concatenation that does not fit:
-// all parts on a line of their own or, if that is too long, one part per line.
+// all parts on a line of their own or, if that is too long, one part per line, and so on in each part.
 func (p *printer) expr(indent, before, expr, after string) {
 	if one := indent + before + expr + after; fits(one, expr) {
 		p.line("%s", one)
@@ -332,7 +332,13 @@ func (p *printer) expr(indent, before, expr, after string) {
 	if all := inner + strings.Join(parts, ", "); len(all) <= lineLimit {
 		p.line("%s", all)
 	} else {
-		p.line("%s", inner+strings.Join(parts, ",\n"+inner))
+		for i, part := range parts {
+			end := ","
+			if i == len(parts)-1 {
+				end = ""
+			}
+			p.expr(inner, "", part, end)
+		}
 	}
 	p.line("%s}%s", indent, after)
 }

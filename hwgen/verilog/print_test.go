@@ -217,3 +217,26 @@ func TestPrintStopsAtTheFirstFailure(t *testing.T) {
 	assert.EqualError(t, verilog.Print(w, linked(t)), "disk full")
 	assert.Zero(t, w.after)
 }
+
+// A part that does not fit a line is broken as the whole is.
+func TestConcatenationsInConcatenations(t *testing.T) {
+	m := netlist.New("agg_nested", "")
+	m.Input("a_long_name_of_an_input", 8)
+	m.Output("y", 48)
+	in := "a_long_name_of_an_input"
+	m.Assign("y", netlist.Concat(netlist.Concat(in, in, in, in, in), in))
+	require.NoError(t, netlist.Link([]*netlist.Module{m}, nil, sampleLeaves{}))
+	var b strings.Builder
+	require.NoError(t, verilog.Print(&b, m))
+	assert.Contains(t, b.String(), `  assign y = {
+    {
+      a_long_name_of_an_input,
+      a_long_name_of_an_input,
+      a_long_name_of_an_input,
+      a_long_name_of_an_input,
+      a_long_name_of_an_input
+    },
+    a_long_name_of_an_input
+  };
+`)
+}

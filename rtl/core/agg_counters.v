@@ -1,10 +1,11 @@
 // The card's counters: 32 bits each, wrapping, in the order of the specification's table.
 //
-// Events are pulses: one count for each cycle in which an event is high; a shell with several
-// receivers counts the events of a cycle. refused_code selects the counter of a refusal. A shell
-// refuses some packets before they reach the core; those share the counters. Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0
-// removes the events up to that cycle, and the counts are 0 in cycle 2. The value of index is at
-// value three cycles later; index must be stable meanwhile.
+// Events are pulses: one count for each cycle in which an event is high. A shell with several
+// receivers gives the number of its events in each cycle. refused_code selects the counter of a
+// refusal. A shell refuses some packets before they reach the core; those share the counters.
+// Latency: an event in cycle 0 is in its count from cycle 2 on. A clear in cycle 0 removes the
+// events up to that cycle, and the counts are 0 in cycle 2. The value of index is at value three
+// cycles later; index must be stable meanwhile.
 
 `default_nettype none
 

@@ -63,12 +63,12 @@ module agg_crc32c_check #(
   // The register that shows a right CRC, for each number of zeros after the message.
   function automatic [(32<<PAD_BITS)-1:0] residues;
     input [31:0] none;
-    integer pad;
+    integer behind;
     reg [31:0] crc;
     begin
       crc = none;
-      for (pad = 0; pad < 1 << PAD_BITS; pad = pad + 1) begin
-        residues[32*pad+:32] = crc;
+      for (behind = 0; behind < 1 << PAD_BITS; behind = behind + 1) begin
+        residues[32*behind+:32] = crc;
         crc = advance(crc, 8);
       end
     end

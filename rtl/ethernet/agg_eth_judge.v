@@ -5,8 +5,10 @@
 //          runt           less than 60 bytes
 //          oversize       more bytes than the largest frame
 //   OTHER                 for another MAC address: neither ours nor, for ARP, broadcast
-//   ARP                   a request for our address; all other ARP is OTHER
-//   OTHER                 neither ARP nor IPv4: VLAN tags and IPv6, too
+//   ARP                   a request for our address
+//   OTHER                 ARP to all, about others
+//   IGNORED               for our MAC address, but neither IPv4 nor such a request: other ARP, VLAN
+//                         tags and IPv6, too
 //   DROP   ip_header      not version 4 with a header of 5 words
 //          ip_checksum    of the header
 //          fragment       of a larger packet
@@ -62,6 +64,7 @@ module agg_eth_judge (
   localparam [6:0] ARP = {3'd2, 4'd0};
   localparam [6:0] ECHO = {3'd3, 4'd0};
   localparam [6:0] OTHER = {3'd4, 4'd0};
+  localparam [6:0] IGNORED = {3'd5, 4'd0};
   localparam [6:0] FCS = {3'd0, 4'd1};
   localparam [6:0] RUNT = {3'd0, 4'd2};
   localparam [6:0] OVERSIZE = {3'd0, 4'd3};
@@ -137,8 +140,8 @@ module agg_eth_judge (
 
   always @* begin
     if (!ours_reg && !(arp_reg && broadcast_reg)) outer = OTHER;
-    else if (arp_reg) outer = request_reg ? ARP : OTHER;
-    else if (!ipv4_reg) outer = OTHER;
+    else if (arp_reg) outer = request_reg ? ARP : ours_reg ? IGNORED : OTHER;
+    else if (!ipv4_reg) outer = IGNORED;
     else if (!header_reg) outer = IP_HEADER;
     else outer = NONE;
 

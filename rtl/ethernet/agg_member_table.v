@@ -4,7 +4,8 @@
 // table (JOB_ADDRESS, JOB_MAC). clear makes all staged registers 0.
 //
 // Lookups. from_* asks who has a rank of a job, to_* where packets for a port of a job go; each
-// answers two enabled cycles later. A job that the card lacks, a rank without a port and a job number
+// answers two enabled cycles later. Each Ethernet port has one of both, in a memory of its own.
+// behind has the ports of the core behind each Ethernet port, for each job. A job that the card lacks, a rank without a port and a job number
 // without a first commit have no valid entry. to_same has all ports of the job with the same
 // address, so that one copy of a result can be for all of them.
 //
@@ -68,25 +69,27 @@ module agg_member_table #(
     input  wire packet_started,  // a packet of the core, in the cycle of port_start; at most 255
     input  wire packet_left,     // the oldest of them has left, with all its copies
 
-    // The sender of a packet
-    input  wire                 from_en,
-    input  wire [          7:0] from_job,
-    input  wire [          7:0] from_rank,
-    output wire                 from_valid,
-    output wire [         31:0] from_ip,
-    output wire [         15:0] from_port,
-    output wire [          7:0] from_ethernet,
-    output wire [PORT_BITS-1:0] from_dest,      // the core's port
+    // The sender of a packet, for each Ethernet port
+    input  wire [          ETHERNET-1:0] from_en,
+    input  wire [        8*ETHERNET-1:0] from_job,
+    input  wire [        8*ETHERNET-1:0] from_rank,
+    output wire [          ETHERNET-1:0] from_valid,
+    output wire [       32*ETHERNET-1:0] from_ip,
+    output wire [       16*ETHERNET-1:0] from_port,
+    output wire [        8*ETHERNET-1:0] from_ethernet,
+    output wire [PORT_BITS*ETHERNET-1:0] from_dest,      // the core's port
 
-    // The receiver of a packet
-    input  wire                 to_en,
-    input  wire [ JOB_BITS-1:0] to_job,
-    input  wire [PORT_BITS-1:0] to_port,
-    output wire [         47:0] to_mac,
-    output wire [         31:0] to_ip,
-    output wire [         15:0] to_udp_port,
-    output wire [          7:0] to_ethernet,
-    output wire [    PORTS-1:0] to_same
+    // The receiver of a packet, for each Ethernet port
+    input  wire [          ETHERNET-1:0] to_en,
+    input  wire [ JOB_BITS*ETHERNET-1:0] to_job,
+    input  wire [PORT_BITS*ETHERNET-1:0] to_port,
+    output wire [       48*ETHERNET-1:0] to_mac,
+    output wire [       32*ETHERNET-1:0] to_ip,
+    output wire [       16*ETHERNET-1:0] to_udp_port,
+    output wire [        8*ETHERNET-1:0] to_ethernet,
+    output wire [    PORTS*ETHERNET-1:0] to_same,
+
+    output wire [ETHERNET*JOBS*PORTS-1:0] behind  // job 0, and Ethernet port 0, in the lowest bits
 );
 
   localparam integer STATE_IDLE = 0;
@@ -247,7 +250,8 @@ module agg_member_table #(
   assign at_next[STATE_CHECK] = (at_reg[STATE_IDLE] && commit_start) ||
       (at_reg[STATE_CHECK] && !walked);
   assign at_next[STATE_QUIET] = (at_reg[STATE_CHECK] && walked) || (at_reg[STATE_QUIET] && !quiet);
-  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) || (at_reg[STATE_READY] && !answered);
+  assign at_next[STATE_READY] = (at_reg[STATE_QUIET] && quiet) ||
+      (at_reg[STATE_READY] && !answered);
   assign at_next[STATE_RECEIVE] = (answered && set_up_reg) || (at_reg[STATE_RECEIVE] && !walked);
   assign at_next[STATE_CLEAR] = (at_reg[STATE_RECEIVE] && walked) ||
       (at_reg[STATE_CLEAR] && !cleared);
@@ -313,44 +317,56 @@ module agg_member_table #(
 
   localparam integer FROM_WIDTH = 57 + PORT_BITS;
 
-  wire [JOB_BITS-1:0] from_index = JOBS == 1 ? {JOB_BITS{1'b0}} : from_job[JOB_BITS-1:0];
-  wire [FROM_WIDTH-1:0] from_row;
-  reg from_known_reg;  // the row was written, and is whole
-  reg from_valid_reg;
-  reg [FROM_WIDTH-2:0] from_reg;
+  wire [JOB_BITS+PORT_BITS-1:0] from_wr_addr = {commit_job, rank_reg[PORT_BITS-1:0]};
+  wire [FROM_WIDTH-1:0] from_wr_data = {
+    from_wr_valid, port_2_reg, mac_reg[55:48], address_reg[47:0]
+  };
 
-  agg_ram #(
-      .WIDTH    (FROM_WIDTH),
-      .ADDR_BITS(JOB_BITS + PORT_BITS),
-      .APART    (1)
-  ) u_from (
-      .clk    (clk),
-      .wr_en  (from_wr_en),
-      .wr_addr({commit_job, rank_reg[PORT_BITS-1:0]}),
-      .wr_data({from_wr_valid, port_2_reg, mac_reg[55:48], address_reg[47:0]}),
-      .rd_en  (from_en),
-      .rd_addr({from_index, from_rank[PORT_BITS-1:0]}),
-      .rd_data(from_row)
-  );
+  genvar e;
+  generate
+    for (e = 0; e < ETHERNET; e = e + 1) begin : g_from
+      wire [7:0] job = from_job[8*e+:8];
+      wire [7:0] rank = from_rank[8*e+:8];
+      wire [JOB_BITS-1:0] index = JOBS == 1 ? {JOB_BITS{1'b0}} : job[JOB_BITS-1:0];
+      wire [FROM_WIDTH-1:0] from_row;
+      reg known_reg;  // the row was written, and is whole
+      reg found_reg;
+      reg [FROM_WIDTH-2:0] row_found_reg;
 
-  always @(posedge clk) begin
-    if (from_en) begin
-      from_known_reg <= {24'd0, from_job} < JOBS && {24'd0, from_rank} < PORTS &&
-          bound_reg[from_index] && !(closed_reg && from_index == commit_job);
-      from_valid_reg <= from_known_reg && from_row[FROM_WIDTH-1];
-      from_reg <= from_row[FROM_WIDTH-2:0];
+      agg_ram #(
+          .WIDTH    (FROM_WIDTH),
+          .ADDR_BITS(JOB_BITS + PORT_BITS),
+          .APART    (1)
+      ) u_from (
+          .clk    (clk),
+          .wr_en  (from_wr_en),
+          .wr_addr(from_wr_addr),
+          .wr_data(from_wr_data),
+          .rd_en  (from_en[e]),
+          .rd_addr({index, rank[PORT_BITS-1:0]}),
+          .rd_data(from_row)
+      );
+
+      always @(posedge clk) begin
+        if (from_en[e]) begin
+          known_reg <= {24'd0, job} < JOBS && {24'd0, rank} < PORTS && bound_reg[index] &&
+              !(closed_reg && index == commit_job);
+          found_reg <= known_reg && from_row[FROM_WIDTH-1];
+          row_found_reg <= from_row[FROM_WIDTH-2:0];
+        end
+      end
+
+      assign from_valid[e] = found_reg;
+      assign from_ip[32*e+:32] = row_found_reg[31:0];
+      assign from_port[16*e+:16] = row_found_reg[47:32];
+      assign from_ethernet[8*e+:8] = row_found_reg[55:48];
+      assign from_dest[PORT_BITS*e+:PORT_BITS] = row_found_reg[56+:PORT_BITS];
     end
-  end
-
-  assign from_valid = from_valid_reg;
-  assign {from_dest, from_ethernet, from_port, from_ip} = from_reg;
+  endgenerate
 
   // -- The table, for packets to members, and for the registers -----------------------------------
 
   wire [103:0] row = own_reg & {104{row_member_reg}};
-  wire [103+PORTS:0] to_row;
-  reg [103+PORTS:0] to_reg;
-
   agg_ram #(
       .WIDTH    (104),
       .ADDR_BITS(JOB_BITS + PORT_BITS),
@@ -365,23 +381,203 @@ module agg_member_table #(
       .rd_data(entry)
   );
 
-  agg_ram #(
-      .WIDTH    (104 + PORTS),
-      .ADDR_BITS(JOB_BITS + PORT_BITS),
-      .APART    (1)
-  ) u_to (
-      .clk    (clk),
-      .wr_en  (at_reg[STATE_STORE]),
-      .wr_addr({commit_job, row_reg}),
-      .wr_data({same_ports_reg, row}),
-      .rd_en  (to_en),
-      .rd_addr({to_job, to_port}),
-      .rd_data(to_row)
-  );
+  generate
+    for (e = 0; e < ETHERNET; e = e + 1) begin : g_to
+      wire [103+PORTS:0] to_row;
+      reg [103+PORTS:0] to_reg;
+      reg [JOBS*PORTS-1:0] here_reg;
+      integer j, p;
 
-  always @(posedge clk) if (to_en) to_reg <= to_row;
+      agg_ram #(
+          .WIDTH    (104 + PORTS),
+          .ADDR_BITS(JOB_BITS + PORT_BITS),
+          .APART    (1)
+      ) u_to (
+          .clk    (clk),
+          .wr_en  (at_reg[STATE_STORE]),
+          .wr_addr({commit_job, row_reg}),
+          .wr_data({same_ports_reg, row}),
+          .rd_en  (to_en[e]),
+          .rd_addr({to_job[JOB_BITS*e+:JOB_BITS], to_port[PORT_BITS*e+:PORT_BITS]}),
+          .rd_data(to_row)
+      );
 
-  assign {to_same, to_ethernet, to_mac, to_udp_port, to_ip} = to_reg;
+      always @(posedge clk) begin
+        if (to_en[e]) to_reg <= to_row;
+        for (j = 0; j < JOBS; j = j + 1) begin
+          for (p = 0; p < PORTS; p = p + 1) begin
+            if (at_reg[STATE_STORE] && row_reg == p[PORT_BITS-1:0] &&
+                (JOBS == 1 || commit_job == j[JOB_BITS-1:0]))
+              here_reg[PORTS*j+p] <= row_member_reg && {24'd0, row[103:96]} == e;
+          end
+        end
+        if (rst) here_reg <= {JOBS * PORTS{1'b0}};
+      end
+
+      assign to_ip[32*e+:32] = to_reg[31:0];
+      assign to_udp_port[16*e+:16] = to_reg[47:32];
+      assign to_mac[48*e+:48] = to_reg[95:48];
+      assign to_ethernet[8*e+:8] = to_reg[103:96];
+      assign to_same[PORTS*e+:PORTS] = to_reg[104+:PORTS];
+      assign behind[JOBS*PORTS*e+:JOBS*PORTS] = here_reg;
+    end
+  endgenerate
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A commit is under way; any rank and any port, and how often the commit has written it.
+  (* anyconst *) reg [PORT_BITS-1:0] which;
+  reg was_reset = 1'b0;
+  reg under_way, answered_f, set_up_f;
+  reg [JOB_BITS-1:0] its_job;
+  reg [PORTS-1:0] its_ports;
+  reg [1:0] rank_writes, port_writes;
+  reg [3:0] held;  // cycles in a row with hold_packets and without packets_busy, saturating
+  reg [7:0] started, left_f;  // packets since the reset, wrapping
+  reg [7:0] started_then;  // when hold_packets fell
+  reg ready_was;
+  reg [7:0] members, below;  // ports of the commit, and those below the written one
+  wire [7:0] rank = {{7 - PORT_BITS{1'b0}}, rank_reg};
+  integer n;
+
+  wire [2:0] token = {2'd0, walks_reg} + {2'd0, last_reg[0]} + {2'd0, last_reg[1]} +
+      {2'd0, last_reg[2]};
+  wire walking = at_reg[STATE_CHECK] || at_reg[STATE_RECEIVE] || at_reg[STATE_LOAD] ||
+      at_reg[STATE_COMPARE];
+  wire changes = at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] || at_reg[STATE_LEAVE] ||
+      at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE];
+
+  always @* begin
+    members = 8'd0;
+    below   = 8'd0;
+    for (n = 0; n < PORTS; n = n + 1) begin
+      members = members + {7'd0, commit_ports[n]};
+      if (n < port_2_reg) below = below + {7'd0, commit_ports[n]};
+    end
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    ready_was <= commit_ready;
+    under_way <= !rst && (commit_start || (under_way && !commit_done));
+    if (commit_start) begin
+      its_job   <= commit_job;
+      its_ports <= commit_ports;
+    end
+    answered_f <= !rst && !commit_start && (answered_f || commit_answered);
+    set_up_f   <= !rst && !commit_start && (set_up_f || set_up);
+    if (from_wr_en && rank_reg[PORT_BITS-1:0] == which && rank_writes != 2'd3)
+      rank_writes <= rank_writes + 2'd1;
+    if (at_reg[STATE_STORE] && row_reg == which && port_writes != 2'd3)
+      port_writes <= port_writes + 2'd1;
+    if (commit_start || rst) rank_writes <= 2'd0;
+    if (commit_start || rst) port_writes <= 2'd0;
+    held <= rst || !hold_packets || packets_busy ? 4'd0 : held == 4'd15 ? held : held + 4'd1;
+    started <= rst ? 8'd0 : started + {7'd0, packet_started};
+    left_f <= rst ? 8'd0 : left_f + {7'd0, packet_left};
+    if (hold_packets) started_then <= started + {7'd0, packet_started};
+  end
+
+  always @* begin
+    assume (rst || was_reset);
+    assume (which <= LAST);
+    if (was_reset && !rst) begin
+      // agg_network_registers: one commit at a time, which stays; no staged register changes meanwhile.
+      `PROMISED(!commit_start || !under_way);
+      `PROMISED(!(commit_start || under_way) || !(reg_write || clear));
+      `PROMISED(!under_way || (commit_job == its_job && commit_ports == its_ports));
+      `PROMISED(!commit_answered || (commit_ready && !set_up));
+      `PROMISED({1'b0, reg_port} < PORTS[PORT_BITS:0]);
+      // agg_jobs: a job is set up while the core has a commit, and not otherwise.
+      `PROMISED(!set_up || commit_ready);
+      // The shell: packets leave in order, after they were started.
+      `PROMISED(!packet_left || outstanding_reg != 8'd0);
+      `PROMISED(!packet_started || outstanding_reg != 8'd255);
+
+      // The sequence
+      assert ((at_reg & (at_reg - 1'b1)) == 0 && at_reg != 0);
+      assert (at_reg[STATE_IDLE] == (!under_way || commit_done));
+      assert (!commit_done || under_way);
+      assert (token == (walking ? 3'd1 : 3'd0));
+      assert (walking || valid_reg == 3'd0);
+      assert ((last_reg & ~valid_reg) == 3'd0);
+      assert (port_reg <= LAST || !walks_reg);
+      if (walks_reg && !at_reg[STATE_LOAD]) assert (valid_reg[0] == (port_reg != 0));
+      if (walks_reg && at_reg[STATE_LOAD]) assert (valid_reg == 3'd0 && port_reg == row_reg);
+      if (!at_reg[STATE_LOAD]) begin
+        if (walks_reg && valid_reg[0]) assert (port_1_reg + 1'b1 == port_reg);
+        if (valid_reg[0]) assert (last_reg[0] == (port_1_reg == LAST) && port_1_reg <= LAST);
+        if (valid_reg[1]) assert (last_reg[1] == (port_2_reg == LAST) && port_2_reg <= LAST);
+        if (valid_reg[0] && valid_reg[1]) assert (port_2_reg + 1'b1 == port_1_reg);
+        if (valid_reg[0] && !valid_reg[1]) assert (port_1_reg == 0);
+        if (valid_reg[1] && !valid_reg[0]) assert (port_2_reg == LAST);
+      end
+      if (valid_reg[0]) assert (member_reg[0] == commit_ports[port_1_reg]);
+      if (valid_reg[1]) assert (member_reg[1] == commit_ports[port_2_reg]);
+      assert (row_reg <= LAST || !changes || at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] ||
+          at_reg[STATE_LEAVE]);
+
+      // The core gets a commit when the packets that were looked up are judged.
+      if (at_reg[STATE_QUIET]) assert (held == {1'b0, quiet_reg});
+      if (commit_ready && !ready_was) assert (held >= 4'd8);
+
+      // The table changes only if the job was set up, after the core's answer; if it was, all of it.
+      assert (!changes || (answered_f && set_up_f));
+      assert (closed_reg == changes);
+      assert (!commit_done || port_writes == (set_up_f ? 2'd1 : 2'd0));
+      assert (!commit_done || rank_writes == (set_up_f ? 2'd1 : 2'd0));
+      if (at_reg[STATE_READY]) assert (set_up_reg == set_up_f && !answered_f);
+      if (at_reg[STATE_CHECK] || at_reg[STATE_QUIET]) assert (!set_up_f && !answered_f);
+
+      // For lookups, only while no packet is looked up: each rank is written once, in order, and is
+      // that of its port.
+      assert (!from_wr_en || (hold_packets && closed_reg));
+      assert (!from_wr_valid || (commit_ports[port_2_reg] && below == rank));
+      assert (!(at_reg[STATE_CLEAR] && from_wr_en) || rank >= members);
+      if (at_reg[STATE_RECEIVE] && valid_reg[1]) assert (below == rank);
+      if (at_reg[STATE_RECEIVE] && !valid_reg[1] && !last_reg[2]) assert (rank_reg == 0);
+      if (at_reg[STATE_RECEIVE] && last_reg[2]) assert (members == rank);
+      if (at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR])
+        assert (rank_writes == (rank_reg > {1'b0, which} ? 2'd1 : 2'd0));
+      if (at_reg[STATE_CLEAR]) assert (rank_reg <= PORTS[PORT_BITS:0]);
+      if (at_reg[STATE_CLEAR]) assert (rank >= members);
+      if (at_reg[STATE_LEAVE] || at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE])
+        assert (rank_writes == 2'd1);
+      if (at_reg[STATE_CHECK] || at_reg[STATE_QUIET] || at_reg[STATE_READY])
+        assert (rank_writes == 0);
+      // From then to the end, and in a lookup that begins then, this job has no entry.
+      assert (hold_packets == (at_reg[STATE_QUIET] || at_reg[STATE_READY] ||
+          at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR]));
+
+      // For packets, when all that were started before have left: each port once.
+      assert (outstanding_reg == started - left_f);
+      if (at_reg[STATE_LEAVE])
+        assert (pending_reg <= outstanding_reg && pending_reg ==
+            ((started_then - left_f) <= outstanding_reg ? started_then - left_f : 8'd0));
+      if (at_reg[STATE_LOAD] || at_reg[STATE_COMPARE] || at_reg[STATE_STORE])
+        assert (pending_reg == 8'd0 && port_writes == (row_reg > which ? 2'd1 : 2'd0));
+      if (walking && !changes || at_reg[STATE_QUIET] || at_reg[STATE_READY] ||
+          at_reg[STATE_RECEIVE] || at_reg[STATE_CLEAR] || at_reg[STATE_LEAVE])
+        assert (port_writes == 0);
+    end
+  end
+
+  // A lookup of the job that began while its entries were not whole finds none.
+  reg closed_lookup = 1'b0;
+  always @(posedge clk) begin
+    if (from_en[0])
+      closed_lookup <= closed_reg && from_job[7:0] == {{8 - JOB_BITS{1'b0}}, commit_job};
+  end
+  always @* begin
+    assert (!closed_lookup || !g_from[0].known_reg);
+    cover (commit_done && set_up_f && was_reset && !rst);
+    cover (commit_done && !set_up_f && was_reset && !rst);
+    cover (at_reg[STATE_LEAVE] && pending_reg == 8'd1 && packet_left && packet_started && !rst);
+  end
+`endif
 
 endmodule
 

@@ -29,6 +29,7 @@ module agg_network_counters #(
   `include "znetwork.vh"
 
   // agg_eth_judge's reasons for datagrams. Those for frames are 1 to 12, in the order of the table.
+  localparam [3:0] OFFSET = COUNT_FCS[3:0] - 4'd1;
   localparam [3:0] REASON_SHORT = 4'd13;
   localparam [3:0] REASON_DATAGRAM_CRC = 4'd14;
 
@@ -44,8 +45,7 @@ module agg_network_counters #(
     events_next = {MOST * NETWORK_COUNTERS{1'b0}};
     for (p = 0; p < ETHERNET; p = p + 1) begin
       for (c = COUNT_FCS; c < NETWORK_COUNTERS; c = c + 1) begin
-        events_next[MOST*c+p] = drop_valid[p] &&
-            {28'd0, drop_reason[4*p+:4]} == c - COUNT_FCS + 32'd1;
+        events_next[MOST*c+p] = drop_valid[p] && drop_reason[4*p+:4] + OFFSET == c[3:0];
       end
       events_next[MOST*COUNT_SHORT+p] = drop_valid[p] && drop_reason[4*p+:4] == REASON_SHORT;
       events_next[MOST*COUNT_DATAGRAM_CRC+p] =

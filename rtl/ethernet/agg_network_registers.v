@@ -22,7 +22,7 @@
 // CARD_ADDRESS and CARD_MAC take effect at own_* when the reply has been taken; the reply itself
 // leaves with the old address, if m_reply_ready is high no sooner than that is so.
 //
-// Latency: 10 cycles from an access to the reply for registers here; the core's and 13 for others.
+// Latency: 11 cycles from an access to the reply for registers here; the core's and 17 for others.
 // Not done here: counting (agg_network_counters), dropping accesses (the shell's queue).
 
 `default_nettype none
@@ -226,8 +226,7 @@ module agg_network_registers #(
     stranger_reg <= s_access_write && (owned ? !from_owner_reg : !(takes_reg || frees_reg));
   end
 
-  // Cycle 4: the reply, if the register is here. The table's and the counters' values are there in
-  // cycles 3 and 4.
+  // Later, when the table's and the counters' values are there: the reply, if the register is here
   reg [7:0] code_next;
   reg [63:0] value_next;
   reg [7:0] code_reg;
@@ -256,12 +255,12 @@ module agg_network_registers #(
     end
   end
 
-  assign table_jobs  = s_access_addr[18];  // the places of JOB_ADDRESS and MEMBER_ADDRESS differ here
-  assign table_mac = s_access_addr[3];
-  assign table_job = s_access_addr[10+:JOB_BITS];
-  assign table_port = s_access_addr[4+:PORT_BITS];
+  assign table_jobs  = s_access_addr[18];  // where JOB_ADDRESS and MEMBER_ADDRESS differ
+  assign table_mac   = s_access_addr[3];
+  assign table_job   = s_access_addr[10+:JOB_BITS];
+  assign table_port  = s_access_addr[4+:PORT_BITS];
   assign count_index = count_place_reg;
-  assign commit_job = s_access_wdata[48+:JOB_BITS];
+  assign commit_job  = s_access_wdata[48+:JOB_BITS];
 
   // -- The sequence of an access ------------------------------------------------------------------
 
@@ -363,7 +362,7 @@ module agg_network_registers #(
       owner_port_reg     <= s_access_port;
       owner_ethernet_reg <= s_access_ethernet;
     end
-    clears_reg <= takes;
+    clears_reg <= takes && !rst;
 
     if (acts && at_reg[AT_LEASE]) lease_reg <= s_access_wdata[40:0];
     if (takes || clear_counters || rst) lease_reg <= LEASE_DEFAULT;
@@ -379,7 +378,7 @@ module agg_network_registers #(
     end
   end
 
-  assign lease_over   = over_reg && !ended_reg;
+  assign lease_over   = over_reg && leased_reg && !ended_reg;
   assign clear_staged = clears_reg;
   assign table_clear  = clears_reg || clear_counters;
 
@@ -421,6 +420,152 @@ module agg_network_registers #(
     KIND_REPLY,
     VERSION
   };
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  reg was_reset = 1'b0;
+  reg running_was = 1'b0;
+  reg [4:0] age;  // cycles for which the access is here, saturating
+  reg [215:0] access_was;
+  reg waited_was;  // the access was not taken in the last cycle
+  reg asked;  // the core has an access, and has not answered it
+  reg forwarded;  // the core had this access
+  reg reply_due;  // an access was taken, and its reply was not
+  reg [175:0] reply;
+  reg [103:0] reply_to;
+  reg [71:0] answer;  // the core's
+  reg [95:0] own_was;
+  reg replied_was;
+  reg over_was;
+  reg preparing;  // commit_start came, and commit_done did not
+  wire [215:0] access = {
+    s_access_write,
+    s_access_addr,
+    s_access_tag,
+    s_access_wdata,
+    s_access_mac[46:0],
+    s_access_ip,
+    s_access_port,
+    s_access_ethernet
+  };
+  wire same = s_access_ip == owner_ip_reg && s_access_port == owner_port_reg &&
+      s_access_ethernet == owner_ethernet_reg;
+  wire may_take = s_access_addr == REG_OWNER || s_access_addr == REG_RELEASE ||
+      s_access_addr == REG_RESET;
+  wire deciding = at_state_reg[STATE_DECIDE];
+  reg owned_1, owned_2;  // owned in the cycles before
+  reg owner_written;  // the last access of the core was a write to OWNER, of a sender who may
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    running_was <= !rst;
+    waited_was  <= !rst && s_access_valid && !s_access_ready;
+    access_was  <= access;
+    asked       <= !rst && (accepted || (asked && !(s_reg_valid && s_reg_ready)));
+    forwarded   <= !rst && !s_access_ready && (forwarded || accepted);
+    reply_due   <= !rst && (s_access_ready || (reply_due && !replied));
+    if (s_reg_valid && s_reg_ready) answer <= {s_reg_code, s_reg_value};
+    if (s_access_ready) begin
+      reply                     <= 176'd0;
+      reply[3:0]                <= VERSION;
+      reply[7:4]                <= KIND_REPLY;
+      reply[HDR_VID_LSB+:32]    <= s_access_addr;
+      reply[HDR_LENGTH_LSB+:16] <= s_access_tag;
+      reply_to                  <= {s_access_mac, s_access_ip, s_access_port, s_access_ethernet};
+    end
+    own_was <= {own_mac, own_ip, own_port};
+    replied_was <= replied;
+    over_was <= !rst && lease_over;
+    preparing <= !rst && (commit_start || (preparing && !commit_done));
+    owned_1 <= owned;
+    owned_2 <= owned_1;
+    age <= rst || !s_access_valid || s_access_ready || idle ? 5'd0 : age + {4'd0, age != 5'd31};
+    if (accepted) owner_written <= s_access_write && s_access_addr == REG_OWNER && !m_reg_stranger;
+  end
+
+  always @* begin
+    assume (rst || was_reset);
+    if (was_reset && running_was && !rst) begin
+      // The queue: an access stays until it is taken.
+      `PROMISED(!waited_was || (s_access_valid && access == access_was));
+    end
+    if (was_reset && !rst) begin
+      // agg_registers: only an accepted access is answered.
+      `PROMISED(!s_reg_valid || asked);
+      `PROMISED(running_was || !owned);  // a reset takes three cycles or more
+      // OWNER is written by such an access alone, and owned follows within the cycles of SETTLE.
+      `PROMISED(
+          !owned || owned_1 || (owner_written && (asked ||
+          (at_state_reg[STATE_SETTLE] && step_reg < LAST_SETTLE))));
+      // agg_member_table
+      `PROMISED(!commit_ready || preparing);
+      `PROMISED(!commit_done || (preparing && at_state_reg[STATE_FINISH]));
+
+      // One access at a time. The core has it once, and its answer is taken at once.
+      assert ((at_state_reg & (at_state_reg - 1'b1)) == 0 && at_state_reg != 0);
+      assert (asked == at_state_reg[STATE_ANSWER] && (!asked || forwarded));
+      assert (!m_reg_valid || (s_access_valid && !forwarded && !link_down && !reply_due));
+      assert (!m_reg_valid || {m_reg_write, m_reg_addr, m_reg_wdata} ==
+          {s_access_write, s_access_addr, s_access_wdata});
+      assert (s_reg_ready == asked);
+      if (at_state_reg[STATE_SETTLE] || at_state_reg[STATE_FINISH])
+        assert (forwarded && {code_reg, value_reg} == answer);
+      assert (!forwarded || at_state_reg[STATE_ANSWER] || at_state_reg[STATE_SETTLE] ||
+          at_state_reg[STATE_FINISH] || at_state_reg[STATE_REPLY]);
+      assert (s_access_valid || at_state_reg[STATE_IDLE] || at_state_reg[STATE_LEAVE]);
+      // A write is answered by the core, or here, and LAST_CODE follows.
+      assert (!m_code_valid || (!forwarded && s_access_write && !asked));
+      if (at_state_reg[STATE_ACT] || at_state_reg[STATE_DECIDE]) assert (!forwarded);
+
+      // A reply for each access, to its sender. It stays, and the next access waits for it.
+      assert (m_reply_valid == reply_due);
+      assert (!reply_due || !s_access_ready);
+      if (reply_due) begin
+        assert ({m_reply_mac, m_reply_ip, m_reply_port, m_reply_ethernet} == reply_to);
+        assert ({m_reply_header[175:HDR_MASK_LSB], m_reply_header[HDR_CODE_LSB+:8]} ==
+            {value_reg, code_reg});
+        assert (m_reply_header[HDR_VID_LSB+:32] == reply[HDR_VID_LSB+:32]);
+        assert (m_reply_header[HDR_LENGTH_LSB+:16] == reply[HDR_LENGTH_LSB+:16]);
+      end
+
+      // The card's own address changes when a reply was taken.
+      if (running_was) assert (replied_was || {own_mac, own_ip, own_port} == own_was);
+
+      // The sender decides, by the owner of the cycle before the decision.
+      if (deciding) assert (age >= {2'd0, step_reg});
+      if (s_access_valid && !idle && !at_state_reg[STATE_LEAVE] && !deciding) assert (age >= 5'd8);
+      if (m_reg_valid) assert (m_reg_stranger == (s_access_write && (owned_1 ? !same : !may_take)));
+      if (at_state_reg[STATE_ACT] && writes_reg) assert (s_access_write && owned_2 && same);
+      assert (!table_write || (at_state_reg[STATE_ACT] && writes_reg));
+      assert (!clears_reg || owner_written);
+      assert (!owned || leased_reg || (owner_written && (asked || at_state_reg[STATE_SETTLE])));
+      if (asked || at_state_reg[STATE_SETTLE])
+        assert (!owner_written || (s_access_write && s_access_addr == REG_OWNER));
+
+      // A lease ends once, of a known owner alone.
+      assert (!lease_over || (leased_reg && !over_was));
+      assert (!(over_was && leased_reg) || ended_reg);
+
+      // A commit
+      assert (preparing == (at_state_reg[STATE_PREPARE] || at_state_reg[STATE_FINISH] ||
+          (prepared_reg && (at_state_reg[STATE_FORWARD] || at_state_reg[STATE_ANSWER] ||
+          at_state_reg[STATE_SETTLE]))));
+      if (at_state_reg[STATE_PREPARE] || at_state_reg[STATE_FINISH]) assert (prepared_reg);
+      assert (!commit_answered || forwarded);
+    end
+  end
+
+  always @* begin
+    cover (was_reset && !rst && withdrawn);
+    cover (was_reset && !rst && takes);
+    cover (was_reset && !rst && lease_over);
+    cover (was_reset && !rst && commit_done && at_state_reg[STATE_FINISH]);
+    cover (was_reset && !rst && at_state_reg[STATE_ACT] && code_reg == CODE_BUSY);
+  end
+`endif
 
 endmodule
 

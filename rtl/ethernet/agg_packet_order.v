@@ -6,24 +6,24 @@
 // first, when all of its ports are done with it: at the earliest two cycles after the last left, or
 // after a packet without a port came.
 //
-// Not done here: replies, which are no packets of the core. There are never more packets here than
-// fit: a store takes up to 2^QUEUE_BITS, and every packet that waits here is in one of them, or in
-// the cycles behind it.
+// room is high while three more packets have a place. Not done here: replies, which are no packets of
+// the core.
 
 `default_nettype none
 
 module agg_packet_order #(
     parameter integer ETHERNET   = 2,
-    parameter integer QUEUE_BITS = 6   // log2 of the packets, at least those that all stores hold
+    parameter integer QUEUE_BITS = 6   // log2 of the packets
 ) (
     input wire clk,
     input wire rst,
 
-    input wire                come,  // a packet
-    input wire [ETHERNET-1:0] ports, // where it goes
+    output wire                room,
+    input  wire                come,  // a packet
+    input  wire [ETHERNET-1:0] ports, // where it goes
 
-    input wire [ETHERNET-1:0] left,
-    output wire all_left
+    input  wire [ETHERNET-1:0] left,
+    output wire                all_left
 );
 
   (* ram_style = "distributed" *) reg [ETHERNET-1:0] packets[0:(1<<QUEUE_BITS)-1];
@@ -33,13 +33,17 @@ module agg_packet_order #(
   reg valid_reg;
   reg [ETHERNET-1:0] head_reg;
   reg left_reg;
+  reg room_reg;
 
-  reg [ETHERNET-1:0] ahead;
-  integer e;
+  localparam [QUEUE_BITS-1:0] MOST = {QUEUE_BITS{1'b1}} - 3;
+
+  wire [QUEUE_BITS-1:0] here = wr_reg - rd_reg;
+  reg  [  ETHERNET-1:0] ahead;
+  integer a, e;  // loops
 
   always @* begin
-    for (e = 0; e < ETHERNET; e = e + 1)
-    ahead[e] = done_reg[QUEUE_BITS*e+:QUEUE_BITS] != {QUEUE_BITS{1'b0}};
+    for (a = 0; a < ETHERNET; a = a + 1)
+    ahead[a] = done_reg[QUEUE_BITS*a+:QUEUE_BITS] != {QUEUE_BITS{1'b0}};
   end
 
   wire leaves = valid_reg && (head_reg & ~ahead) == {ETHERNET{1'b0}};
@@ -56,6 +60,7 @@ module agg_packet_order #(
     end
     valid_reg <= load || (valid_reg && !leaves);
     left_reg  <= leaves;
+    room_reg  <= here < MOST;
     for (e = 0; e < ETHERNET; e = e + 1) begin
       if (left[e] != (leaves && head_reg[e]))
         done_reg[QUEUE_BITS*e+:QUEUE_BITS] <= left[e] ? done_reg[QUEUE_BITS*e+:QUEUE_BITS] + 1'b1 :
@@ -67,9 +72,11 @@ module agg_packet_order #(
       done_reg  <= {QUEUE_BITS * ETHERNET{1'b0}};
       valid_reg <= 1'b0;
       left_reg  <= 1'b0;
+      room_reg  <= 1'b0;
     end
   end
 
+  assign room = room_reg;
   assign all_left = left_reg;
 
 endmodule

@@ -52,7 +52,7 @@ module agg_packet_split #(
   generate
     for (e = 0; e < ETHERNET; e = e + 1) begin : g_ethernet
       wire [JOBS*PORTS-1:0] here = behind[JOBS*PORTS*e+:JOBS*PORTS];
-      wire reply = s_dest[PORTS] && reply_ethernet == e[7:0];
+      wire reply = s_dest[PORTS] && {24'd0, reply_ethernet} == e;
       wire [PORTS:0] dest = {reply, s_dest[PORTS-1:0] & here[PORTS*job+:PORTS]};
       assign m_dest[(PORTS+1)*e+:PORTS+1] = dest;
       assign receives[e] = dest != {PORTS + 1{1'b0}};

@@ -67,11 +67,16 @@ var allowed = map[string][]string{
 	"driver/virtual/pins":        {"driver/wire"},
 	"driver/virtual/pty":         {"driver/virtual/pins"},
 	"driver/virtual/usbip":       {"driver/virtual/pins", "driver/wire"},
-	"driver/virtual/udp":         {"driver/wire"},
+	"driver/virtual/clock":       {},
+	"driver/virtual/udp":         {"driver/virtual/clock", "driver/wire"},
+	"driver/virtual/ethernet":    {"driver/virtual/clock", "driver/wire"},
+	"driver/virtual/frameport":   {"driver/virtual/clock", "driver/virtual/ethernet"},
+	"driver/virtual/simulator":   {"driver/virtual/clock"},
+	"driver/virtual/capture":     {"driver/frame", "driver/virtual/clock", "driver/virtual/ethernet", "driver/wire"},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
 	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
 	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
-		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/pty", "driver/virtual/udp", "driver/virtual/usbip"},
+		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/capture", "driver/virtual/clock", "driver/virtual/ethernet", "driver/virtual/frameport", "driver/virtual/pty", "driver/virtual/simulator", "driver/virtual/udp", "driver/virtual/usbip"},
 
 	// The library for C and Python: the driver, and the scheme of daemons.
 	"driver/capi": {"driver", "driver/element", "driver/wire", "driver/transport/serve", "driver/transport/usb"},

@@ -14,7 +14,7 @@ import (
 
 // TestHelp compares the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode"} {
+	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode", "pcap"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -122,6 +122,20 @@ func TestErrors(t *testing.T) {
 			"sim cpu:workers=4 -listen tcp:127.0.0.1:7000",
 			"sim cpu: -listen udp:",
 			"sim . -pty card.tty -baud 0",
+			"sim model: -ip 10.0.0.1",
+			"sim model: -port tcp:127.0.0.1:7000",
+			"sim model: -port unix:",
+			"sim model: -port unix:a -port unix:a",
+			"sim model: -port unix:a -listen udp:127.0.0.1",
+			"sim model: -port unix:a -mac 01:00:5e:00:00:01",
+			"sim model: -port unix:a -ip ::1",
+			"sim model: -port unix:a -ip 10.0.0.1:0",
+			"sim model: -port unix:" + strings.Repeat("a", 200),
+			"sim unbuilt -port unix:a -mac 02:00:00:00:00:01",
+			"pcap",
+			"pcap in.pcapng",
+			"pcap w0.npy -o w0.npy",
+			"pcap in.pcapng -o out.pcapng -card",
 			"serve",
 			"serve extra",
 			"serve -card model: -card card0=model:",
@@ -159,6 +173,10 @@ func TestErrors(t *testing.T) {
 			"serve -card model: -listen tcp:127.0.0.1:0 -tls-cert w0.npy -tls-key w0.npy",
 			"serve -card model: -listen unix:w0.npy",
 			"serve -card model: -listen unix:nowhere/s",
+			"pcap missing.pcapng -o out.pcapng",
+			"pcap w0.npy -o out.pcapng",
+			"sim model: -port unix:a -port unix:w0.npy",
+			"sim model: -port unix:nowhere/port",
 			"decode missing.log",
 			"decode w0.npy",
 		},
@@ -188,6 +206,9 @@ func TestErrors(t *testing.T) {
 			"serve -card model: -card sim:bare -listen unix:s",
 			"sim .",
 			"sim unbuilt",
+			"sim unbuilt -port unix:a",
+			"sim . -port unix:a",
+			"sim model:worker=4 -port unix:a",
 			"sim unbuilt -trace x.fst",
 			"sim bare",
 			"trace .",

@@ -29,6 +29,10 @@ const asCommand = "TRIBUTARY_TEST_AS_COMMAND"
 const asCard = "TRIBUTARY_TEST_AS_CARD"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asSimulator) != "" && filepath.Base(os.Args[0]) == "card" {
+		simulate()
+		return
+	}
 	if dir := os.Getenv(asCard); dir != "" {
 		if strings.HasSuffix(os.Args[len(os.Args)-1], ".fst") {
 			serveTraced(dir)

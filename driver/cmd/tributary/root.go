@@ -96,6 +96,7 @@ Exit status
 		newSim(),
 		newTrace(),
 		newDecode(),
+		newPcap(),
 	)
 	return root
 }

@@ -31,6 +31,9 @@ type simFlags struct {
 	baud   uint32
 	trace  string
 	once   bool
+
+	ports   []string
+	station stationFlags
 }
 
 func newSim() *cobra.Command {
@@ -56,16 +59,32 @@ With -pty the card serves on a pseudo-terminal (serial:).
 Build it first: make -C CARD/sim (with -trace: make -C CARD/sim trace)
 
 A card in software is on the network, where several hosts use it at once (udp:).
-It believes what source addresses say: use 127.0.0.1 or a network that you trust.`,
+It believes what source addresses say: use 127.0.0.1 or a network that you trust.
+
+With -port the card has Ethernet ports, and answers ARP and ping. -port again adds
+the next one; a card with several passes other frames on, as a switch does. A port is
+  tap:NAME   a network interface of this machine (Linux; give it an address of the
+             card's network: ip addr add 192.168.84.1/24 dev NAME)
+  unix:PATH  a Unix datagram socket with a frame and its FCS in each datagram; the
+             card sends to the peer that it heard last
+A built card has the shell udp then.`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
   tributary sim tributary_l16_w4_fp32_tree -listen tcp:127.0.0.1:7000
   tributary sim tributary_l16_w4_fp32_tree -usbip 127.0.0.1:3240
   tributary sim tributary_l16_w4_fp32_tree -pty card.tty
   tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst
   tributary sim model:workers=4
-  tributary sim cpu:workers=8,format=bf16 -listen udp:192.0.2.7`,
+  tributary sim cpu:workers=8,format=bf16 -listen udp:192.0.2.7
+  tributary sim model:workers=4 -port tap:trib0
+  tributary sim cpu: -ip 10.0.0.7 -port unix:a.port -port unix:b.port`,
 		Args: exactly("CARD, the card's folder or a card in software,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(f.ports) > 0 {
+				return f.runAtPorts(cmd, args[0])
+			}
+			if set := f.station.set(cmd); set != nil {
+				return usagef("-%s: only a card with Ethernet ports has one of its own; add -port", set.Name)
+			}
 			if driver.IsSoftware(args[0]) {
 				return f.runOnNetwork(cmd, args[0])
 			}
@@ -80,6 +99,8 @@ It believes what source addresses say: use 127.0.0.1 or a network that you trust
 	cmd.Flags().Uint32Var(&f.baud, "baud", serial.DefaultBaud, "talk to hosts that set the serial port to this `RATE`")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a waveform to `FILE`, in FST, for GTKWave or Surfer")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end with the first host")
+	cmd.Flags().StringArrayVar(&f.ports, "port", nil, "run at an Ethernet `PORT`: tap:NAME or unix:PATH; may be given several times")
+	f.station.add(cmd)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/ipv4"
 
+	"tributary/driver/virtual/clock"
 	"tributary/driver/wire"
 )
 
@@ -27,12 +28,6 @@ type Card interface {
 	Advance(cycles uint64) // advances it
 	Own() wire.Address     // the card's own address, in effect when everything has left
 }
-
-// The clock of a card follows real time, with an update at least every tick.
-const (
-	cycle = 10 * time.Nanosecond
-	tick  = time.Millisecond
-)
 
 // Sizes of the batches that one call of the system moves.
 const (
@@ -55,9 +50,8 @@ type site struct {
 
 // server is one run of Serve: the reader and the clock share the card and what leaves.
 type server struct {
-	move  func(to wire.Address) (packets, error)
-	began time.Time
-	from  uint64 // the card's clock at that time
+	move func(to wire.Address) (packets, error)
+	time clock.Clock
 
 	mu   sync.Mutex // guards the rest; the reader alone changes at
 	at   site
@@ -68,14 +62,14 @@ type server struct {
 
 // serve runs a card at a site until ctx ends, and closes the site. move opens another one.
 func serve(ctx context.Context, at site, move func(wire.Address) (packets, error), card Card) error {
-	s := &server{move: move, began: time.Now(), from: card.Cycles(), at: at, card: card, out: newOutbox()}
+	s := &server{move: move, time: clock.Start(card), at: at, card: card, out: newOutbox()}
 	stopped := make(chan struct{})
-	var clock sync.WaitGroup
-	clock.Go(func() { s.keepTime(stopped) })
+	var keeper sync.WaitGroup
+	keeper.Go(func() { s.keepTime(stopped) })
 	cancelled := context.AfterFunc(ctx, func() { s.close() })
 	err := s.receive()
 	close(stopped)
-	clock.Wait()
+	keeper.Wait()
 	if !cancelled() {
 		return nil // ctx has closed the site, which the reader found
 	}
@@ -92,7 +86,7 @@ func (s *server) close() error {
 
 // keepTime advances the card's clock while there is no traffic.
 func (s *server) keepTime(stopped <-chan struct{}) {
-	ticks := time.NewTicker(tick)
+	ticks := time.NewTicker(clock.Tick)
 	defer ticks.Stop()
 	for {
 		select {
@@ -100,19 +94,11 @@ func (s *server) keepTime(stopped <-chan struct{}) {
 			return
 		case <-ticks.C:
 			s.mu.Lock()
-			s.catchUp()
+			s.time.CatchUp(s.card)
 			s.out.collect(s.card, s.at)
 			s.out.flush(s.at)
 			s.mu.Unlock()
 		}
-	}
-}
-
-// catchUp advances the card's clock to real time, unless it is ahead; mu must be held.
-func (s *server) catchUp() {
-	now := s.from + uint64(time.Since(s.began)/cycle)
-	if at := s.card.Cycles(); now > at {
-		s.card.Advance(now - at)
 	}
 }
 
@@ -135,7 +121,7 @@ func (s *server) receive() error {
 func (s *server) take(in []ipv4.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.catchUp()
+	s.time.CatchUp(s.card)
 	for i := range in {
 		m := &in[i]
 		if from, ok := m.Addr.(*net.UDPAddr); ok {

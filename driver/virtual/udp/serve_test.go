@@ -16,6 +16,7 @@ import (
 
 	"tributary/driver/cpu"
 	"tributary/driver/model"
+	"tributary/driver/virtual/clock"
 	"tributary/driver/wire"
 )
 
@@ -93,9 +94,9 @@ func TestRealTimeEndsALease(t *testing.T) {
 			go func() { ended <- serve(ctx, site{conn, 1}, nil, card) }()
 
 			require.EqualValues(t, 7, conn.asks(1, access(wire.KindRegWrite, wire.RegOwner, 7)))
-			time.Sleep(5*time.Second - 2*tick)
+			time.Sleep(5*time.Second - 2*clock.Tick)
 			assert.EqualValues(t, 7, conn.asks(2, access(wire.KindRegRead, wire.RegOwner, 0)), name)
-			time.Sleep(4 * tick)
+			time.Sleep(4 * clock.Tick)
 			assert.Zero(t, conn.asks(2, access(wire.KindRegRead, wire.RegOwner, 0)), name)
 
 			cancel()
@@ -132,7 +133,7 @@ func TestTimePassesWithoutTraffic(t *testing.T) {
 		go func() { ended <- serve(ctx, site{conn, 0}, nil, &alarm{}) }()
 		<-conn.out
 		late := time.Since(began) - time.Second
-		assert.True(t, late >= 0 && late <= tick, "%v late", late)
+		assert.True(t, late >= 0 && late <= clock.Tick, "%v late", late)
 		cancel()
 		assert.NoError(t, <-ended)
 	})

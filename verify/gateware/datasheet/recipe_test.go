@@ -21,7 +21,7 @@ import (
 	"tributary/driver/wire"
 )
 
-// cards are flags of hwgen: both shells, every format, every sum.
+// cards are flags of hwgen: all shells, every format, every sum.
 var cards = []string{
 	"-lanes 4 -workers 4 -shell none",
 	"-lanes 16 -workers 3 -jobs 4 -sum fused -format bf16 -result fp32 -shell none",
@@ -32,6 +32,10 @@ var cards = []string{
 	"-lanes 1 -workers 64 -sum exact -format fp8e4m3 -result bf16",
 	"-lanes 1 -workers 1 -sum max -format fp8e5m2 -link 8",
 	"-lanes 2 -workers 3 -format int32 -saturate",
+	"-lanes 2 -workers 3 -shell udp",
+	"-lanes 1 -workers 1 -shell udp -link 8 -format fp16 -mac 0a:00:00:00:00:01 -ip 10.0.0.1 -udp-port 7",
+	"-lanes 16 -workers 2 -shell udp -link 512 -sum fused -jobs 2",
+	"-lanes 8 -workers 64 -shell udp -sum max -format bf16 -result fp32",
 }
 
 // TestRecipe executes the recipe of each datasheet on the Go model of the same card.
@@ -46,31 +50,49 @@ func TestRecipe(t *testing.T) {
 			require.NoError(t, err, string(said))
 			page, err := os.ReadFile(filepath.Join(dir, "README.md"))
 			require.NoError(t, err)
-			card := open(t, dir)
-			var steps int
-			if card.Config().Shell == wire.ShellNone {
-				steps = onPorts(t, card, recipe(t, string(page)))
-			} else {
-				steps = onLink(t, card, recipe(t, string(page)))
+			m := manifest(t, dir)
+			lines := recipe(t, string(page))
+			assert.GreaterOrEqual(t, len(lines), 11)
+			if m.Shell == wire.ShellUDP.String() {
+				onNetwork(t, m, lines)
+				return
 			}
-			assert.GreaterOrEqual(t, steps, 11)
+			card, err := model.NewCard(m.config())
+			require.NoError(t, err)
+			if card.Config().Shell == wire.ShellNone {
+				onPorts(t, card, lines)
+			} else {
+				onLink(t, card, lines)
+			}
 			_, state := card.Register(false, wire.RegJobState, 0)
-			assert.Equal(t, uint64(1<<16|2), state, "the job has ended")
+			assert.Equal(t, uint64(jobEnded), state, "the job has ended")
 		})
 	}
 }
 
-// open returns the model of the card in a folder.
-func open(t *testing.T, dir string) *model.Card {
+// jobEnded is JOB_STATE after the recipe: the epoch was 1.
+const jobEnded = 1<<16 | 2
+
+// cardManifest is what the manifest of a card has for its model.
+type cardManifest struct {
+	Lanes, Workers, Chunk, Window, Jobs, Link, Latency int
+	Format, Result, Sum, Shell                         string
+	Saturate                                           bool
+	MAC, IP                                            string
+	UDPPort                                            uint16 `json:"udp_port"`
+}
+
+// manifest reads the manifest of the card in a folder.
+func manifest(t *testing.T, dir string) (m cardManifest) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	require.NoError(t, err)
-	var m struct {
-		Lanes, Workers, Chunk, Window, Jobs, Link, Latency int
-		Format, Result, Sum, Shell                         string
-		Saturate                                           bool
-	}
 	require.NoError(t, json.Unmarshal(text, &m))
+	return m
+}
+
+// config returns the configuration of the card's model.
+func (m cardManifest) config() model.Config {
 	cfg := model.Config{Lanes: m.Lanes, Ports: m.Workers, Chunk: m.Chunk, Window: m.Window, Jobs: m.Jobs,
 		Link: m.Link, Latency: m.Latency, Saturate: m.Saturate}
 	for _, f := range wire.Formats {
@@ -91,9 +113,7 @@ func open(t *testing.T, dir string) *model.Card {
 			cfg.Shell = s.Shell
 		}
 	}
-	card, err := model.NewCard(cfg)
-	require.NoError(t, err)
-	return card
+	return cfg
 }
 
 // recipe returns the words of each line of a datasheet's recipe, without comments.
@@ -111,8 +131,8 @@ func recipe(t *testing.T, page string) (lines [][]string) {
 	return lines
 }
 
-// onPorts executes a recipe of register accesses and packets of ports; returns the number of steps.
-func onPorts(t *testing.T, card *model.Card, lines [][]string) int {
+// onPorts executes a recipe of register accesses and packets of ports.
+func onPorts(t *testing.T, card *model.Card, lines [][]string) {
 	t.Helper()
 	waiting := map[int][]model.Packet{} // packets from the card, by port
 	for _, words := range lines {
@@ -159,11 +179,10 @@ func onPorts(t *testing.T, card *model.Card, lines [][]string) int {
 	for port, packets := range waiting {
 		assert.Empty(t, packets, "port %d", port)
 	}
-	return len(lines)
 }
 
-// onLink executes a recipe of frames; returns the number of steps.
-func onLink(t *testing.T, card *model.Card, lines [][]string) int {
+// onLink executes a recipe of frames on a byte stream.
+func onLink(t *testing.T, card *model.Card, lines [][]string) {
 	t.Helper()
 	link, err := model.NewLink(card)
 	require.NoError(t, err)
@@ -184,7 +203,6 @@ func onLink(t *testing.T, card *model.Card, lines [][]string) int {
 		waiting = waiting[len(frame):]
 	}
 	assert.Empty(t, waiting)
-	return len(lines)
 }
 
 // payload returns the bytes of "N x E": an element is a number, or bytes in their order.

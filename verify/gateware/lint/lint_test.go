@@ -94,8 +94,8 @@ func generate(t *testing.T, hwgen, name string, flags ...string) string {
 	return dir
 }
 
-// TestBoards lints the whole FPGA of every board. testdata/board_cells.v has the ports of the
-// modules that the vendor and the script provide.
+// TestBoards lints the whole FPGA of every board, with a card of every shell that it may have.
+// testdata/board_cells.v has the ports of the modules that the vendor and the scripts provide.
 func TestBoards(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "constraints", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -105,13 +105,19 @@ func TestBoards(t *testing.T) {
 	var written, whole []Card
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		card, err := OpenBoard(generate(t, hwgen, name, "-board", name, "-lanes", "1", "-workers", "2", "-chunk", "4", "-window", "1"))
-		if err != nil {
-			t.Fatal(err)
+		shells := []string{"stream"}
+		if strings.Contains(readText(t, file), `"ethernet"`) {
+			shells = append(shells, "udp")
 		}
-		written = append(written, card)
-		card.Files = append(slices.Clone(card.Files), filepath.Join("testdata", "board_cells.v"))
-		whole = append(whole, card)
+		for _, shell := range shells {
+			card, err := OpenBoard(generate(t, hwgen, name+"_"+shell, "-board", name, "-shell", shell, "-lanes", "2", "-workers", "2", "-chunk", "4", "-window", "1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			written = append(written, card)
+			card.Files = append(slices.Clone(card.Files), filepath.Join("testdata", "board_cells.v"))
+			whole = append(whole, card)
+		}
 	}
 	if err := Names(t.Context(), written...); err != nil {
 		t.Error(err)

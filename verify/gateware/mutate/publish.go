@@ -145,12 +145,12 @@ func page(records map[string]record, reasons map[string]string) string {
 	var missing []string
 	for _, l := range campaignLeaves {
 		if _, ok := records[l.name]; !ok {
-			missing = append(missing, "`"+l.name+"`")
+			missing = append(missing, "* `"+l.name+"`\n")
 		}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		fmt.Fprintf(&s, "\nNot recorded: %s.\n", strings.Join(missing, ", "))
+		fmt.Fprintf(&s, "\nNot recorded:\n\n%s", strings.Join(missing, ""))
 	}
 	s.WriteString("\n## Survivors\n")
 	list(&s, records, survivor, func(name string) string {

@@ -26,6 +26,9 @@ LINKS = {
 }
 CALLED = {"uart": {"uart", "serial"}}  # links with ambiguous names in their packages
 THEIRS = {"pull_up": "pullup", "siwu_n": "siwua"}  # our name to the packages'
+# Pins of an Ethernet port, and the packages' other names for them.
+RGMII = ("rst_n", "rx_clk", "rx_ctl", "rx_data", "tx_clk", "tx_ctl", "tx_data")
+RGMII_THEIRS = {"rst": "rst_n", "rx": "rx_clk", "tx": "tx_clk", "rx_ctrl": "rx_ctl", "tx_ctrl": "tx_ctl"}
 # Pins of a link that one of the sources lacks: only the other source gives their place.
 UNKNOWN = {("litex-boards", "fifo"): {"clkout"}}
 
@@ -52,6 +55,12 @@ class Said:
         self.reset_low = None
         self.leds = {}  # pin to whether a low level lights it
         self.supply = None  # supply pins: levels to set, and enables
+        self.ethernet = {}  # number of an Ethernet port to its pins
+
+    def hear_ethernet(self, number, pins):
+        """Keeps the pins of a resource that may belong to an Ethernet port."""
+        ours = {RGMII_THEIRS.get(name, name): sites for name, sites in pins.items()}
+        self.ethernet.setdefault(number, {}).update({name: ours[name] for name in RGMII if name in ours})
 
     def is_link(self, called, pins):
         """Returns whether a resource, with its name and pins, is the link; keeps its pins."""
@@ -77,6 +86,9 @@ def in_amaranth(path, part, link):
             said.reset_low = names["rst"].invert if "rst" in names else None
         elif resource.name == "vccio_ctrl":
             said.supply = (names["pdm"].names, names["en"].names)
+        elif resource.name == "eth_rgmii":
+            said.hear_ethernet(resource.number, {name: pins.names for name, pins in names.items()})
+            assert names["rst"].invert
         elif "led" in resource.name:
             for pins in names.values() or resource.ios[:1]:
                 said.leds.update(dict.fromkeys(pins.names, pins.invert))
@@ -137,7 +149,7 @@ def in_litex(path, part, link):
         return [s for i in items if isinstance(i, kinds["Pins"]) for a in i.arguments for s in a.split()]
 
     said = Said(heard["device"], link, UNKNOWN.get(("litex-boards", link), ()))
-    for name, _, *items in heard["io"]:
+    for name, number, *items in heard["io"]:
         subs = {i.arguments[0]: sites(i.arguments[1:]) for i in items if isinstance(i, kinds["Subsignal"])}
         for standard in (i.arguments[0] for i in items if isinstance(i, kinds["IOStandard"])):
             said.standards.update(dict.fromkeys([*sites(items), *sum(subs.values(), [])], standard))
@@ -145,6 +157,8 @@ def in_litex(path, part, link):
             said.clock = (sites(items)[0], round(1e3 / platform.default_clk_period))
         elif said.is_link(name, subs):
             pass
+        elif name in ("eth", "eth_clocks"):
+            said.hear_ethernet(number, subs)
         elif name == "vccio_ctrl":
             said.supply = (subs["pdm"], subs["en"])
         elif "led" in name and name != "oled":
@@ -218,5 +232,21 @@ def test_pins_are_those_of_two_sources(file):
             leds = [board["leds"][led] for led in ("link", "traffic", "error")]
             for of, sites in (("clock", [said.clock[0]]), (link, sum(said.link.values(), [])), ("leds", leds)):
                 assert {said.standards[site] for site in sites} == {board[of]["io"]}, f"{source}: {of}"
+        if "ethernet" in board:
+            ours = [{name: [p] if isinstance(p, str) else p for name, p in port.items()} for port in board["ethernet"]["ports"]]
+            assert ours == [said.ethernet[i] for i in sorted(said.ethernet)], source
         if "supply" in board or said.supply:
             assert (board["supply"]["set"], [board["supply"]["enable"]]) == said.supply, source
+
+
+@pytest.mark.parametrize("file", [file for file in BOARDS if "ethernet" in json.loads(file.read_text())], ids=lambda f: f.stem)
+def test_delays_are_those_of_litex(file):
+    """The FPGA's delays at RGMII pins are those with which LiteX's own targets reach the same PHYs."""
+    board = json.loads(file.read_text())
+    source, path = next((source, path) for source, path in board["sources"].items() if source.startswith("litex-boards"))
+    target = located(source, path.replace("platforms", "targets")).read_text()
+    call = re.search(r"LiteEthPHYRGMII\(\s*clock_pads(.*?)\)\n", target, re.DOTALL)[1]
+    for way in ("tx", "rx"):
+        given = re.search(rf"{way}_delay *= *([\d.e-]+)", call)
+        seconds = float(given[1]) if given else 2e-9  # LiteEth's default
+        assert board["ethernet"][f"{way}_delay_ps"] == round(seconds * 1e12), way

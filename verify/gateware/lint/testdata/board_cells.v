@@ -1,5 +1,5 @@
-// The ports of what a board's top instantiates and no card holds: the USB devices, which a script
-// writes, and the cells of an ECP5 and of AMD's 7 series.
+// The ports of what a board's top instantiates and no card holds: the USB devices and the Ethernet
+// MAC, which scripts write, and the cells of an ECP5 and of AMD's 7 series.
 
 `default_nettype none
 
@@ -30,6 +30,28 @@ module agg_usb_device (
     output wire       configured,
     output wire       traffic,
     output wire       suspended
+);
+endmodule
+
+(* blackbox *)
+module agg_eth_mac (
+    input  wire       rst,
+    output wire       eth_clk,
+    output wire       link_up,
+    input  wire       rgmii_rx_clk,
+    input  wire       rgmii_rx_ctl,
+    input  wire [3:0] rgmii_rx_data,
+    output wire       rgmii_tx_clk,
+    output wire       rgmii_tx_ctl,
+    output wire [3:0] rgmii_tx_data,
+    output wire [7:0] m_axis_tdata,
+    output wire       m_axis_tvalid,
+    output wire       m_axis_tlast,
+    output wire       m_axis_tuser,
+    input  wire [7:0] s_axis_tdata,
+    input  wire       s_axis_tvalid,
+    output wire       s_axis_tready,
+    input  wire       s_axis_tlast
 );
 endmodule
 

@@ -5,7 +5,7 @@
 
 module ODDRX1F (
     input  wire SCLK,
-    input  wire RST,
+    input  tri0 RST,  // inactive where it is not connected
     input  wire D0,
     input  wire D1,
     output wire Q
