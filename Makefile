@@ -60,7 +60,7 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	go vet ./... && go vet -tags usb ./...
 	go build -tags purego ./driver/cpu/arithmetic ./driver/frame
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
-	go test -count=1 ./verify/gateware/lint
+	go test -count=1 -timeout=20m ./verify/gateware/lint
 
 unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
 	go test $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
