@@ -79,6 +79,67 @@ module agg_packet_order #(
   assign room = room_reg;
   assign all_left = left_reg;
 
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // A queue of its own: the packets that have not left everywhere, and how many each port is ahead.
+  reg was_reset = 1'b0;
+  reg [ETHERNET-1:0] its_ports[0:(1<<QUEUE_BITS)-1];
+  reg [QUEUE_BITS:0] came, gone;
+  reg [QUEUE_BITS:0] sent[0:ETHERNET-1];  // packets that a port has sent
+  reg [QUEUE_BITS:0] given[0:ETHERNET-1];  // packets that came for it
+  reg [QUEUE_BITS:0] counted[0:ETHERNET-1];  // those of them that are gone
+  reg [1:0] ready;  // cycles for which the oldest packet could have gone
+  wire [QUEUE_BITS:0] present = came - gone;
+  wire [ETHERNET-1:0] oldest = its_ports[gone[QUEUE_BITS-1:0]];
+  reg [ETHERNET-1:0] done;
+  integer n;
+
+  always @* begin
+    for (n = 0; n < ETHERNET; n = n + 1) done[n] = sent[n] != counted[n];
+  end
+
+  wire complete = present != 0 && (oldest & ~done) == 0;
+
+  always @(posedge clk) begin
+    if (come) its_ports[came[QUEUE_BITS-1:0]] <= ports;
+    came  <= came + come;
+    gone  <= gone + all_left;
+    ready <= complete && !all_left ? ready + (ready != 3) : 0;
+    for (n = 0; n < ETHERNET; n = n + 1) begin
+      sent[n]    <= sent[n] + left[n];
+      given[n]   <= given[n] + (come && ports[n]);
+      counted[n] <= counted[n] + (all_left && oldest[n]);
+    end
+    if (rst) begin
+      was_reset <= 1'b1;
+      came <= 0;
+      gone <= 0;
+      ready <= 0;
+      for (n = 0; n < ETHERNET; n = n + 1) begin
+        sent[n]    <= 0;
+        given[n]   <= 0;
+        counted[n] <= 0;
+      end
+    end
+  end
+
+  always @* begin
+    if (was_reset && !rst) begin
+      // agg_datagram_steps: a packet comes with room in the last cycle, and the next is a step behind.
+      `PROMISED(!come || present < (1 << QUEUE_BITS) - 1);
+      // agg_datagram_store: only what came leaves.
+      for (n = 0; n < ETHERNET; n = n + 1) `PROMISED(!left[n] || given[n] != sent[n]);
+      // A packet is gone when all its ports have sent it, in order, and within three cycles.
+      if (all_left) assert (complete);
+      assert (ready != 3);
+      cover (all_left && present == 3);
+    end
+  end
+`endif
+
 endmodule
 
 `default_nettype wire
