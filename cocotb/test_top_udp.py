@@ -14,7 +14,7 @@ from cocotb.triggers import ClockCycles
 
 import zwire
 from bench import wait_cycles
-from eth_frames import ARP_REQUEST, DROP, ECHO, FAULTS, OTHER, REASONS
+from eth_frames import ARP_REQUEST, DROP, ECHO, FAULTS, REASONS
 from eth_frames import arp_frame, datagram_frame, echo_frame, judge, some_frame
 from network_model import LARGEST_FRAME
 from streams import PATTERNS, Gate
@@ -61,7 +61,8 @@ async def drops_and_counts_every_fault(dut):
             await card.transmit(*spoiled(rng, card, rank, header, [fault]))
             await card.exchange(rank, header, elements(rng, card.chunk, card.format))
     await card.check_registers()
-    assert all(card.model.counters[reason] >= card.ports for reason in FAULTS.values() if reason != OTHER)
+    counted = [reason for reason in FAULTS.values() if isinstance(reason, str)]
+    assert all(card.model.counters[reason] >= card.ports for reason in counted)
 
 
 def spoiled(rng, card, port, header, faults):
@@ -139,7 +140,7 @@ async def a_reduction_ends_with_its_sums_on_a_bad_network(dut, stall):
     rng = random.Random(stall)
     card = UdpCard(dut, PATTERNS["bursts"], PATTERNS[stall])
     await card.reset()
-    reduction = Reduction(card, rng, chunks=8, epoch=5)
+    reduction = Reduction(card, rng, chunks=16, epoch=5)
     await reduction.set_up(token=TOKEN)
     before = dict(card.model.counters)
     others = Network(card, rng, reduction)
@@ -153,7 +154,7 @@ async def a_reduction_ends_with_its_sums_on_a_bad_network(dut, stall):
     found = await counters(card, ["chunks", "payload_crc", "dropped", *REASONS[1:]])
     bad = sum(worker.bad for worker in reduction.workers)
     assert found["chunks"] == before["chunks"] + len(reduction.data)
-    assert found["payload_crc"] == 0
+    assert found["payload_crc"] == 0 and others.counts.total() > 10, others.counts
     for reason in REASONS[1:]:
         assert found[reason] == others.counts[reason] + (bad if reason == "datagram_crc" else 0), reason
     for answer in card.answers:
