@@ -99,6 +99,7 @@ module ethernet_transmitter #(
 
   wire copy_valid, copy_ready, copy_bare;
   wire [PORTS-1:0] copy_dest;
+  wire unused_copy_final;
   wire [239:0] copy_header;
   wire [1:0] copy_ecn;
   wire [13:0] copy_bytes;
@@ -133,6 +134,8 @@ module ethernet_transmitter #(
       .m_copy_valid (copy_valid),
       .m_copy_ready (copy_ready),
       .m_copy_dest  (copy_dest),
+      .m_copy_done  (copy_dest),                // each receiver has an address of its own
+      .m_copy_final (unused_copy_final),
       .m_copy_header(copy_header),
       .m_copy_bare  (copy_bare),
       .m_copy_ecn   (copy_ecn),

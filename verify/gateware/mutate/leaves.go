@@ -174,7 +174,6 @@ var leftOut = map[string]string{
 	"agg_packet_split":     inPath,
 	"agg_supply":           board,
 	"agg_switch_delay":     inPath,
-	"agg_switch_events":    inPath,
 	"agg_switch_input":     inPath,
 	"agg_switch_requests":  inPath,
 	"agg_switch_store":     inPath,
