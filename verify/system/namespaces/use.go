@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// traffic is what ping and iperf3 have found.
+type traffic struct {
+	pings      pings
+	throughput throughput
+	err        error
+}
+
+// use sums arrays while ping and iperf3 are under way, prints what came of it, and refuses a loss.
+func (s *site) use(ctx context.Context) error {
+	team, err := newTeam(ctx, s.workers, "serve:"+s.socket(), s.elements)
+	if err != nil {
+		return err
+	}
+	bar := s.bar(s.demo.pings)
+	ended := make(chan traffic, 1)
+	go func() { ended <- s.disturb(ctx, func(sent int) { _ = bar.Set(min(sent, s.demo.pings)) }) }()
+	var found traffic
+	round := 0
+	for running := true; running; {
+		round++
+		if err := team.reduce(ctx, round); err != nil {
+			return err
+		}
+		select {
+		case found = <-ended:
+			running = false
+		default:
+		}
+	}
+	_ = bar.Finish()
+	if err := team.finish(); err != nil {
+		return err
+	}
+	s.say("reductions %d of %d elements from each of %d workers: every bit as in the Go model", round, s.elements, hosts)
+	return s.judge(found)
+}
+
+// disturb pings from host 0 to host 1 as long as iperf3 sends from host 2 to host 3.
+func (s *site) disturb(ctx context.Context, show func(sent int)) (t traffic) {
+	pids := s.pids()
+	over := make(chan struct{})
+	var failed error
+	go func() {
+		defer close(over)
+		t.throughput, failed = iperf(ctx, pids[sending], pids[receiving], s.rate)
+	}()
+	var err error
+	t.pings, err = pingUntil(ctx, pids[pinging], s.demo.pings, over, show)
+	<-over
+	t.err = errors.Join(err, failed)
+	return t
+}
+
+// judge prints what ping and iperf3 have found, and refuses a loss.
+func (s *site) judge(t traffic) error {
+	if t.err != nil {
+		return t.err
+	}
+	s.say("ping       %s to %s: %s", hostIP(pinging), hostIP(pinged), t.pings)
+	s.say("iperf3     %s to %s: %s", hostIP(sending), hostIP(receiving), t.throughput)
+	return t.pings.check()
+}
+
+// check refuses a lost ping.
+func (p pings) check() error {
+	if p.received != p.sent || p.sent == 0 {
+		return fmt.Errorf("ping: %s", p)
+	}
+	return nil
+}
