@@ -17,7 +17,7 @@ func newScreen(out *os.File) screen { return screen{out} }
 
 func (s screen) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// bar returns a progress line, which shows how many of the total pings were sent.
+// bar returns a progress line, which shows how many of the total pings were answered.
 func (s screen) bar(total int) *progressbar.ProgressBar {
 	var out io.Writer = s.out
 	if !term.IsTerminal(int(s.out.Fd())) {

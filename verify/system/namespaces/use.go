@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+)
+
+// The hosts at the ends of the traffic.
+const (
+	pinging, pinged    = 0, 1
+	sending, receiving = 2, 3
 )
 
 // traffic is what ping and iperf3 have found.
 type traffic struct {
-	pings      pings
+	pings      *pings
 	throughput throughput
 	err        error
 }
@@ -21,7 +26,7 @@ func (s *site) use(ctx context.Context) error {
 	}
 	bar := s.bar(s.demo.pings)
 	ended := make(chan traffic, 1)
-	go func() { ended <- s.disturb(ctx, func(sent int) { _ = bar.Set(min(sent, s.demo.pings)) }) }()
+	go func() { ended <- s.disturb(ctx, func(answered int) { _ = bar.Set(min(answered, s.demo.pings)) }) }()
 	var found traffic
 	round := 0
 	for running := true; running; {
@@ -40,11 +45,14 @@ func (s *site) use(ctx context.Context) error {
 		return err
 	}
 	s.say("reductions %d of %d elements from each of %d workers: every bit as in the Go model", round, s.elements, hosts)
-	return s.judge(found)
+	if found.err == nil {
+		s.print(found)
+	}
+	return found.err
 }
 
 // disturb pings from host 0 to host 1 as long as iperf3 sends from host 2 to host 3.
-func (s *site) disturb(ctx context.Context, show func(sent int)) (t traffic) {
+func (s *site) disturb(ctx context.Context, show func(answered int)) (t traffic) {
 	pids := s.pids()
 	over := make(chan struct{})
 	var failed error
@@ -59,20 +67,8 @@ func (s *site) disturb(ctx context.Context, show func(sent int)) (t traffic) {
 	return t
 }
 
-// judge prints what ping and iperf3 have found, and refuses a loss.
-func (s *site) judge(t traffic) error {
-	if t.err != nil {
-		return t.err
-	}
+// print prints what ping and iperf3 have found.
+func (s *site) print(t traffic) {
 	s.say("ping       %s to %s: %s", hostIP(pinging), hostIP(pinged), t.pings)
 	s.say("iperf3     %s to %s: %s", hostIP(sending), hostIP(receiving), t.throughput)
-	return t.pings.check()
-}
-
-// check refuses a lost ping.
-func (p pings) check() error {
-	if p.received != p.sent || p.sent == 0 {
-		return fmt.Errorf("ping: %s", p)
-	}
-	return nil
 }
