@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"tributary/driver"
@@ -81,7 +82,7 @@ func (s *site) build(ctx context.Context) error {
 				return err
 			}
 		}
-		s.say("host %d     %s, process %d in a network namespace of its own", host, hostIP(host), pid)
+		s.say("host %d     %s, worker process %d in a network namespace of its own", host, hostIP(host), pid)
 	}
 	return s.startDaemon(ctx)
 }
@@ -93,8 +94,10 @@ func (s *site) startCard(ctx context.Context) error {
 		card = filepath.Join("build", "net", fmt.Sprint(s.ports), "card")
 	}
 	words := []string{s.tributary, "sim", card}
+	var taps []string
 	for port := range s.ports {
-		words = append(words, "-port", "tap:"+tap(port))
+		taps = append(taps, "tap:"+tap(port))
+		words = append(words, "-port", taps[port])
 	}
 	if err := s.launch("the card", command(ctx, words), fmt.Sprintf("port %d is", s.ports-1)); err != nil {
 		return err
@@ -103,7 +106,7 @@ func (s *site) startCard(ctx context.Context) error {
 	if driver.IsSoftware(card) {
 		kind = "in software"
 	}
-	s.say("card       %s, %s (%s) with %d Ethernet ports", cardIP, card, kind, s.ports)
+	s.say("card       %s, %s (%s) at %s", cardIP, card, kind, strings.Join(taps, ", "))
 	return nil
 }
 

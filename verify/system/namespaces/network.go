@@ -28,7 +28,7 @@ type network struct {
 
 var networks = []network{
 	{"One-armed: a learning bridge joins the card and the hosts", 1, 50_000_000, oneArmed},
-	{"In path: the card is the switch between the hosts", hosts, 1_000_000, inPath},
+	{"In path: the card is the switch between the hosts", hosts, 500_000, inPath},
 }
 
 // tap returns the name of the TAP device of a card's Ethernet port.

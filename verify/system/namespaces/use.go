@@ -41,14 +41,16 @@ func (s *site) use(ctx context.Context) error {
 		}
 	}
 	_ = bar.Finish()
-	if err := team.finish(); err != nil {
+	if found.err != nil {
+		return found.err
+	}
+	counted, err := s.counters(ctx)
+	if err != nil {
 		return err
 	}
 	s.say("reductions %d of %d elements from each of %d workers: every bit as in the Go model", round, s.elements, hosts)
-	if found.err == nil {
-		s.print(found)
-	}
-	return found.err
+	s.print(found, counted)
+	return errors.Join(counted.check(s.ports, found.pings), team.finish())
 }
 
 // disturb pings from host 0 to host 1 as long as iperf3 sends from host 2 to host 3.
@@ -67,8 +69,9 @@ func (s *site) disturb(ctx context.Context, show func(answered int)) (t traffic)
 	return t
 }
 
-// print prints what ping and iperf3 have found.
-func (s *site) print(t traffic) {
+// print prints what ping, iperf3 and the card have counted.
+func (s *site) print(t traffic, c counters) {
 	s.say("ping       %s to %s: %s", hostIP(pinging), hostIP(pinged), t.pings)
 	s.say("iperf3     %s to %s: %s", hostIP(sending), hostIP(receiving), t.throughput)
+	s.say("counters   %s", c)
 }
