@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -11,7 +13,7 @@ import (
 const insideVariable = "TRIBUTARY_NAMESPACES_INSIDE"
 
 // forbidden is the advice where the system allows no namespaces.
-const forbidden = `this system lets this user make no network namespace. Type one of these, and start again:
+const forbidden = `; this system lets this user make no network namespace. Type one of these, and start again:
     sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0   # Ubuntu
     sudo sysctl kernel.unprivileged_userns_clone=1               # Debian before 11
     sudo sysctl user.max_user_namespaces=10000                   # others
@@ -32,8 +34,8 @@ func requireOwnNetwork() error {
 	if err != nil {
 		return errors.New("unshare is missing; install util-linux")
 	}
-	if exec.Command(unshare, flags, "true").Run() != nil {
-		return errors.New(forbidden)
+	if out, err := exec.Command(unshare, flags, "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("unshare %s: %w: %s%s", flags, err, bytes.TrimSpace(out), forbidden)
 	}
 	program, err := os.Executable()
 	if err != nil {
