@@ -24,33 +24,36 @@ func (s *site) use(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := s.bar(s.demo.pings)
-	ended := make(chan traffic, 1)
-	go func() { ended <- s.disturb(ctx, func(answered int) { _ = bar.Set(min(answered, s.demo.pings)) }) }()
-	var found traffic
-	round := 0
-	for running := true; running; {
-		round++
-		if err := team.reduce(ctx, round); err != nil {
-			return err
-		}
-		select {
-		case found = <-ended:
-			running = false
-		default:
-		}
-	}
-	_ = bar.Finish()
-	if found.err != nil {
-		return found.err
+	rounds, found, err := s.sumMeanwhile(ctx, team)
+	if err != nil {
+		return err
 	}
 	counted, err := s.counters(ctx)
 	if err != nil {
 		return err
 	}
-	s.say("reductions %d of %d elements from each of %d workers: every bit as in the Go model", round, s.elements, hosts)
+	s.say("reductions %d of %d elements from each of %d workers: every bit as in the Go model", rounds, s.elements, hosts)
 	s.print(found, counted)
 	return errors.Join(counted.check(s.ports, found.pings), team.finish())
+}
+
+// sumMeanwhile repeats the reduction until ping and iperf3 have ended, and shows the progress of the pings.
+func (s *site) sumMeanwhile(ctx context.Context, t *team) (rounds int, found traffic, err error) {
+	bar := s.bar(s.demo.pings)
+	defer bar.Finish() // clears its line
+	ended := make(chan traffic, 1)
+	go func() { ended <- s.disturb(ctx, func(answered int) { _ = bar.Set(min(answered, s.demo.pings)) }) }()
+	for {
+		rounds++
+		if err := t.reduce(ctx, rounds); err != nil {
+			return rounds, found, err
+		}
+		select {
+		case found := <-ended:
+			return rounds, found, found.err
+		default:
+		}
+	}
 }
 
 // disturb pings from host 0 to host 1 as long as iperf3 sends from host 2 to host 3.
