@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,8 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveModel runs a daemon with a model card until the test ends, and returns its name.
-func serveModel(t *testing.T, card string) string {
+// serveModel runs a daemon with a model card until the test ends, and returns the daemon's name and the
+// card.
+func serveModel(t *testing.T, card string) (string, *driver.Card) {
 	t.Helper()
 	shared, err := driver.Open(t.Context(), card)
 	require.NoError(t, err)
@@ -39,7 +41,7 @@ func serveModel(t *testing.T, card string) string {
 		stop()
 		assert.NoError(t, <-ended)
 	})
-	return "serve:" + address
+	return "serve:" + address, shared
 }
 
 // seat starts four worker processes, and seats them.
@@ -56,19 +58,26 @@ func seat(t *testing.T, daemon string) (*team, error) {
 	return newTeam(t.Context(), workers, daemon, 1000)
 }
 
-// TestTeam: four worker processes sum, and finish in order.
+// TestTeam: four worker processes sum, and each of them finishes the job.
 func TestTeam(t *testing.T) {
-	team, err := seat(t, serveModel(t, "model:workers=4"))
+	name, card := serveModel(t, "model:workers=4")
+	team, err := seat(t, name)
 	require.NoError(t, err)
 	for round := range 3 {
 		require.NoError(t, team.reduce(t.Context(), round+1))
 	}
 	require.NoError(t, team.finish())
+	counted, err := card.Counters(t.Context())
+	require.NoError(t, err)
+	at := slices.IndexFunc(counted, func(c driver.Counter) bool { return c.Name == "finishes" })
+	require.NotEqual(t, -1, at)
+	assert.EqualValues(t, hosts, counted[at].Value)
 }
 
 // TestWrongSum: a card that rounds once has other bits than the model of a tree, and the demo notices.
 func TestWrongSum(t *testing.T) {
-	team, err := seat(t, serveModel(t, "model:workers=4,sum=fused"))
+	name, _ := serveModel(t, "model:workers=4,sum=fused")
+	team, err := seat(t, name)
 	require.NoError(t, err)
 	assert.ErrorContains(t, team.reduce(t.Context(), 1), "reduction 1, worker 0: element ")
 	require.NoError(t, team.finish())
@@ -76,7 +85,8 @@ func TestWrongSum(t *testing.T) {
 
 // TestDeadWorker: the demo names a worker that has died.
 func TestDeadWorker(t *testing.T) {
-	team, err := seat(t, serveModel(t, "model:workers=4"))
+	name, _ := serveModel(t, "model:workers=4")
+	team, err := seat(t, name)
 	require.NoError(t, err)
 	require.NoError(t, team.workers[2].cmd.Process.Kill())
 	_, err = team.hear(2)
