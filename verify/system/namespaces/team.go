@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"tributary/driver"
@@ -18,7 +17,7 @@ type team struct {
 	model    *driver.Job // sums the same arrays
 }
 
-// newTeam seats the workers in a job of the daemon. The workers run until the team finishes.
+// newTeam seats the workers in a job of the daemon.
 func newTeam(ctx context.Context, workers []*program, daemon string, elements int) (*team, error) {
 	t := &team{workers: workers, elements: elements}
 	ticket := ""
@@ -68,18 +67,20 @@ func (t *team) reduce(ctx context.Context, round int) error {
 	return nil
 }
 
-// finish ends the job, and then the workers.
+// finish ends the job. The workers live on: a card at a TAP device dies with the namespace where the
+// device is, and must answer all of them before.
 func (t *team) finish() error {
-	var closing error
-	for _, w := range t.workers {
-		closing = errors.Join(closing, w.in.Close())
-	}
-	for rank, w := range t.workers {
-		if err := w.cmd.Wait(); err != nil {
-			closing = errors.Join(closing, fmt.Errorf("worker %d: %w: %s", rank, err, &w.errs))
+	for rank := range t.workers {
+		if err := t.tell(rank, order{Finish: true}); err != nil {
+			return err
 		}
 	}
-	return closing
+	for rank := range t.workers {
+		if _, err := t.hear(rank); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *team) tell(rank int, o order) error {

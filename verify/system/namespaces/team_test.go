@@ -74,6 +74,20 @@ func TestTeam(t *testing.T) {
 	assert.EqualValues(t, hosts, counted[at].Value)
 }
 
+// TestWorkersOutliveTheirJob: a worker that ended when it had finished took its namespace along, and the
+// TAP device there. The card died of that before all others had finished.
+func TestWorkersOutliveTheirJob(t *testing.T) {
+	name, _ := serveModel(t, "model:workers=4")
+	team, err := seat(t, name)
+	require.NoError(t, err)
+	require.NoError(t, team.finish())
+	require.NoError(t, team.finish(), "a worker is gone")
+	for _, w := range team.workers {
+		require.NoError(t, w.in.Close())
+		require.NoError(t, w.cmd.Wait())
+	}
+}
+
 // TestWrongSum: a card that rounds once has other bits than the model of a tree, and the demo notices.
 func TestWrongSum(t *testing.T) {
 	name, _ := serveModel(t, "model:workers=4,sum=fused")

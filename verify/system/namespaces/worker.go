@@ -14,8 +14,9 @@ import (
 	_ "tributary/driver/transport/serve" // the scheme of daemons
 )
 
-// order is what the demo tells a worker. The first one seats it in a job, the others are reductions;
-// the end of the orders finishes the job.
+// order is what the demo tells a worker. The first one seats it in a job, the others are reductions, and
+// the last one finishes the job. The worker lives until the end of the orders: its namespace, and the
+// card's TAP device there, end with it.
 type order struct {
 	Daemon string `json:"daemon,omitempty"` // of the first order
 	Rank   int    `json:"rank,omitempty"`
@@ -23,6 +24,8 @@ type order struct {
 
 	Round    int `json:"round,omitempty"` // of a reduction
 	Elements int `json:"elements,omitempty"`
+
+	Finish bool `json:"finish,omitempty"`
 }
 
 // report is a worker's answer to an order.
@@ -49,18 +52,30 @@ func work(in io.Reader, out io.Writer) error {
 	for {
 		var o order
 		if err := orders.Decode(&o); errors.Is(err, io.EOF) {
-			return finish()
+			return nil
 		} else if err != nil {
 			return err
 		}
-		array := contribution(first.Rank, o.Round, o.Elements)
-		if err := member.AllReduceBytes(ctx, array, array); err != nil {
-			return fmt.Errorf("reduction %d: %w", o.Round, err)
+		r, err := obey(ctx, member, finish, o)
+		if err != nil {
+			return err
 		}
-		if err := reports.Encode(report{Sum: array}); err != nil {
+		if err := reports.Encode(r); err != nil {
 			return err
 		}
 	}
+}
+
+// obey sums a worker's array, or finishes the worker's part in the job.
+func obey(ctx context.Context, member *driver.Member, finish func() error, o order) (report, error) {
+	if o.Finish {
+		return report{}, finish()
+	}
+	array := contribution(member.Rank(), o.Round, o.Elements)
+	if err := member.AllReduceBytes(ctx, array, array); err != nil {
+		return report{}, fmt.Errorf("reduction %d: %w", o.Round, err)
+	}
+	return report{Sum: array}, nil
 }
 
 // sit makes the job or joins it. finish ends the worker's part.
