@@ -40,6 +40,17 @@ build: ## Build bin/hwgen and bin/tributary with Go alone (cards on USB need lib
 demo: setup build ## Sum the gradients of a real training step through a virtual card.
 	@verify/system/demo/demo.sh
 
+# CARD=model:lanes=4 uses a card in software instead of the gateware.
+demo-net: setup build $(if $(CARD),,net-cards) ## Sum across network namespaces, beside ping and iperf3 (a minute; not part of test).
+	@verify/system/namespaces/setup.sh
+	@go build -o build/net/ ./verify/system/namespaces
+	@build/net/namespaces $(if $(CARD),-card '$(CARD)')
+
+# One-armed and in path.
+net-cards: setup build
+	$(call card,build/net/1,-shell udp -ethernet 1 -lanes 4 -workers 4)
+	$(call card,build/net/4,-shell udp -ethernet 4 -lanes 4 -workers 4)
+
 PARTS := lint unit bindings prove recount vectors sweep faults usb board benches
 test: $(PARTS) ## Run every check.
 
@@ -223,6 +234,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help ethernet soak-shared libtributary bindings wheel setup build demo test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
+.PHONY: help ethernet soak-shared libtributary bindings wheel setup build demo demo-net net-cards test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

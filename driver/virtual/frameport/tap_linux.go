@@ -35,6 +35,9 @@ func attach(name string) (*os.File, error) {
 	}
 	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
 	fd, err := unix.Open(tunDevice, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		return nil, fmt.Errorf("%s: %w; run as root, or let root open it to all users: chmod 0666 %[1]s", tunDevice, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; load the kernel's module tun", tunDevice, err)
 	}
