@@ -1,3 +1,5 @@
+//go:build linux
+
 // Namespaces shows a card among hosts that each have the kernel's own IP stack. Four worker processes
 // live in four network namespaces and sum arrays through the card at its UDP port, while `ping` and
 // `iperf3` cross the same network interfaces. In the first network the card is one-armed behind a
