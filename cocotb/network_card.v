@@ -160,6 +160,32 @@ module network_card #(
       .count_value      (count_value)
   );
 
+  // Each Ethernet port looks the same up; the bench reads the answers to port 0.
+  wire [ETHERNET-1:0] all_from_valid;
+  wire [32*ETHERNET-1:0] all_from_ip;
+  wire [16*ETHERNET-1:0] all_from_port;
+  wire [8*ETHERNET-1:0] all_from_ethernet;
+  wire [PORT_BITS*ETHERNET-1:0] all_from_dest;
+  wire [48*ETHERNET-1:0] all_to_mac;
+  wire [32*ETHERNET-1:0] all_to_ip;
+  wire [16*ETHERNET-1:0] all_to_udp_port;
+  wire [8*ETHERNET-1:0] all_to_ethernet;
+  wire [PORTS*ETHERNET-1:0] all_to_same;
+  wire [ETHERNET*JOBS*PORTS-1:0] all_behind;
+  wire unused_from = &{1'b0, all_from_valid, all_from_ip, all_from_port, all_from_ethernet};
+  wire unused_to = &{1'b0, all_to_mac, all_to_ip, all_to_udp_port, all_to_ethernet, all_to_same};
+  wire unused_rest = &{1'b0, all_from_dest, all_behind};
+  assign from_valid = all_from_valid[0];
+  assign from_ip = all_from_ip[32-1:0];
+  assign from_port = all_from_port[16-1:0];
+  assign from_ethernet = all_from_ethernet[8-1:0];
+  assign from_dest = all_from_dest[PORT_BITS-1:0];
+  assign to_mac = all_to_mac[48-1:0];
+  assign to_ip = all_to_ip[32-1:0];
+  assign to_udp_port = all_to_udp_port[16-1:0];
+  assign to_ethernet = all_to_ethernet[8-1:0];
+  assign to_same = all_to_same[PORTS-1:0];
+
   agg_member_table #(
       .PORTS    (PORTS),
       .PORT_BITS(PORT_BITS),
@@ -190,22 +216,23 @@ module network_card #(
       .packets_busy   (packets_busy),
       .packet_started (packet_started),
       .packet_left    (packet_left),
-      .from_en        (from_en),
-      .from_job       (from_job),
-      .from_rank      (from_rank),
-      .from_valid     (from_valid),
-      .from_ip        (from_ip),
-      .from_port      (from_port),
-      .from_ethernet  (from_ethernet),
-      .from_dest      (from_dest),
-      .to_en          (to_en),
-      .to_job         (to_job),
-      .to_port        (to_port),
-      .to_mac         (to_mac),
-      .to_ip          (to_ip),
-      .to_udp_port    (to_udp_port),
-      .to_ethernet    (to_ethernet),
-      .to_same        (to_same)
+      .from_en        ({ETHERNET{from_en}}),
+      .from_job       ({ETHERNET{from_job}}),
+      .from_rank      ({ETHERNET{from_rank}}),
+      .from_valid     (all_from_valid),
+      .from_ip        (all_from_ip),
+      .from_port      (all_from_port),
+      .from_ethernet  (all_from_ethernet),
+      .from_dest      (all_from_dest),
+      .to_en          ({ETHERNET{to_en}}),
+      .to_job         ({ETHERNET{to_job}}),
+      .to_port        ({ETHERNET{to_port}}),
+      .to_mac         (all_to_mac),
+      .to_ip          (all_to_ip),
+      .to_udp_port    (all_to_udp_port),
+      .to_ethernet    (all_to_ethernet),
+      .to_same        (all_to_same),
+      .behind         (all_behind)
   );
 
   agg_network_counters #(
