@@ -73,7 +73,6 @@ module agg_datagram_accept #(
   localparam integer SHIFT = $clog2(ELEM_BYTES);
   localparam [15:0] MOST = CHUNK[15:0];
   localparam [15:0] VALUE_BYTES = 16'd8;
-  localparam integer USER = 112 + 16 + 32 + 48;  // header, port, ip, mac
 
   // -- First cycle: fields and comparisons --------------------------------------------------------
 
@@ -131,7 +130,7 @@ module agg_datagram_accept #(
   reg verdict_reg, keep_reg, access_reg, access_write_reg;
   reg counts_reg, bad_version_reg, bad_kind_reg, bad_length_reg;
   reg [175:0] out_header_reg;
-  reg [USER-113:0] sender_reg;
+  reg [95:0] sender_reg;  // mac, port, ip
   reg out_ragged_reg;
 
   always @(posedge clk) begin

@@ -17,16 +17,6 @@
 constexpr size_t ELEMENT_BYTES = size_t(format_of(FORMAT).bits) / 8;
 constexpr size_t SUM_BYTES = size_t(format_of(RESULT_FORMAT).bits) / 8;
 
-// A CRC over bytes, low bit first, from ones, inverted at the end.
-inline uint32_t crc32(uint32_t polynomial, const uint8_t *data, size_t n) {
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= data[i];
-        for (int b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? polynomial : 0);
-    }
-    return ~crc;
-}
-
 constexpr uint32_t CASTAGNOLI = 0x82f63b78;
 
 // The Internet checksum's sum over bytes; their first one is the high one of a word.

@@ -48,14 +48,7 @@ constexpr size_t HEAD_BYTES = 4;  // of a record
     exit(1);
 }
 
-uint32_t fcs(const uint8_t *data, size_t n) {
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= data[i];
-        for (int b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-    }
-    return ~crc;
-}
+uint32_t fcs(const uint8_t *data, size_t n) { return crc32(0xedb88320, data, n); }
 
 // The gateware, its clock, and the MACs at its ports.
 class Gateware {

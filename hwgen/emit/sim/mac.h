@@ -13,6 +13,16 @@
 
 using Bytes = std::vector<uint8_t>;
 
+// A CRC over bytes, low bit first, from ones, inverted at the end.
+inline uint32_t crc32(uint32_t polynomial, const uint8_t *data, size_t n) {
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= data[i];
+        for (int b = 0; b < 8; b++) crc = crc >> 1 ^ (crc & 1 ? polynomial : 0);
+    }
+    return ~crc;
+}
+
 class Mac {
   public:
     explicit Mac(EthernetPins pins) : pins(pins) {
