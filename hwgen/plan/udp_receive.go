@@ -163,12 +163,8 @@ func senderless() []jobWire { return accessFields[:len(accessFields)-1] }
 
 // queueAccesses adds the queue of register accesses.
 func (p *Plan) queueAccesses(b *netlist.Body) {
-	var asked, waiting []string
-	width := 0
-	for _, f := range senderless() {
-		asked, waiting = append(asked, "asked_"+f.name), append(waiting, p.ofEthernet("waiting_"+f.name, f.width))
-		width += f.width
-	}
+	asked, width := nameAll(senderless(), prefixer("asked_"))
+	waiting, _ := nameAll(senderless(), func(f jobWire) string { return p.ofEthernet("waiting_"+f.name, f.width) })
 	b.Instance("agg_access_queue", "u_accesses", "").
 		Param("WIDTH", fmt.Sprint(width)).
 		Connect("s_access_valid", "asked_valid").
@@ -271,12 +267,7 @@ func (p *Plan) mergeAccesses(m *netlist.Module) {
 		}
 		return
 	}
-	width := 0
-	var access []string
-	for _, f := range accessFields {
-		width += f.width
-		access = append(access, "access_"+f.name)
-	}
+	access, width := nameAll(accessFields, prefixer("access_"))
 	bytes := (width + 7) / 8
 	if padding := 8*bytes - width; padding > 0 {
 		m.Wire("unused_access_padding", padding, "an access is no whole number of bytes")
@@ -286,10 +277,9 @@ func (p *Plan) mergeAccesses(m *netlist.Module) {
 	m.Wire("unused_access_tkeep", bytes, "")
 	m.Wire("unused_access_tlast", 1, "an access is one word")
 	m.Assign("accesses_tdata", join(p.Ethernet, func(port int) string {
-		var fields []string
-		for _, f := range accessFields {
-			fields = append(fields, netlist.Slice("waiting_"+f.name, port*f.width, f.width))
-		}
+		fields, _ := nameAll(accessFields, func(f jobWire) string {
+			return netlist.Slice("waiting_"+f.name, port*f.width, f.width)
+		})
 		return widen(netlist.Concat(fields...), width, 8*bytes)
 	}))
 	m.Instance("agg_eth_merge", "u_access_turns", "").

@@ -7,9 +7,6 @@ import (
 )
 
 const (
-	// switchFrame is the size of the largest frame, without FCS.
-	switchFrame = 9018
-
 	// switchFrameBits is log2 of the frames in a port's store. While the port where they leave
 	// sends one of the largest frames, about a hundred of the shortest arrive.
 	switchFrameBits = 7
@@ -40,13 +37,12 @@ const (
 // agg_eth_merge.
 func (p *Plan) udpSwitch(m *netlist.Module) {
 	m.Comment("-- Frames for others, between the Ethernet ports --")
-	for _, s := range p.ethernetSignals() {
-		m.Wire("pass_"+s.name, s.width, "")
+	for _, s := range p.streamSignals() {
+		m.Wire("pass_"+s.name, s.width*p.Ethernet, "")
 	}
-	m.Wire("pass_tready", p.Ethernet, "")
 
 	bytes := p.Link / 8
-	words := indexWidth(2 * ((switchFrame + bytes - 1) / bytes)) // log2
+	words := indexWidth(2 * ((largestFrame + bytes - 1) / bytes)) // log2
 	p.memory("frames for other Ethernet ports, one per port", p.Ethernet, 1<<words, 9*bytes)
 	p.memory("addresses behind the Ethernet ports, two places twice", 4, 1<<switchSetBits, p.switchEntryBits())
 
@@ -61,29 +57,17 @@ func (p *Plan) udpSwitch(m *netlist.Module) {
 		Param("FRAME_BITS", fmt.Sprint(switchFrameBits)).
 		Param("SET_BITS", fmt.Sprint(switchSetBits)).
 		Param("CLOCK_KHZ", fmt.Sprint(1000*clock)).
-		Connect("m_axis_tready", "pass_tready").
 		Connect("event_passed", "passed").
 		Connect("event_dropped", "event_unpassed")
-	for _, s := range p.ethernetSignals() {
-		sw.Connect("s_axis_"+s.name, "rx_"+s.name)
+	for _, s := range p.streamSignals() {
 		sw.Connect("m_axis_"+s.name, "pass_"+s.name)
+		if s.name != "tready" { // a MAC does not wait
+			sw.Connect("s_axis_"+s.name, "rx_"+s.name)
+		}
 	}
 	sw.Connect("s_verdict_valid", "received_valid").
 		Connect("s_verdict_kind", "received_kind").
 		Connect("s_verdict_reason", "drop_reason")
-}
-
-// ethernetSignals lists the signals of a stream of frames of all Ethernet ports, except tready.
-func (p *Plan) ethernetSignals() []struct {
-	name  string
-	width int
-} {
-	return []struct {
-		name  string
-		width int
-	}{
-		{"tvalid", p.Ethernet}, {"tdata", p.Ethernet * p.Link}, {"tkeep", p.Ethernet * p.Link / 8}, {"tlast", p.Ethernet},
-	}
 }
 
 // switchEntryBits returns the width of a place of the table: valid, the time, port and address.

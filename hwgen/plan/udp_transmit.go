@@ -321,12 +321,8 @@ func (p *Plan) addressCopies(b *netlist.Body) {
 		Connect("s_copy_job", fmt.Sprintf("copy_header[HDR_JOB_LSB+:%d]", job)).
 		Connect("left", p.ofEthernet("copies_left", 1)).
 		Connect("reply_left", p.ofEthernet("replies_left", 1))
-	var copied, sent []string
-	width := 0
-	for _, f := range copyFields {
-		copied, sent = append(copied, "copy_"+f.name), append(sent, "sent_"+f.name)
-		width += f.width
-	}
+	copied, width := nameAll(copyFields, prefixer("copy_"))
+	sent, _ := nameAll(copyFields, prefixer("sent_"))
 	address.Param("WIDTH", fmt.Sprint(width)).
 		Connect("s_copy_fields", netlist.Concat(copied...)).
 		Connect("m_copy_fields", netlist.Concat(sent...))

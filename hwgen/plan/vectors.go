@@ -57,3 +57,17 @@ func widen(name string, from, to int) string {
 
 // indexWidth returns the width of a number below n, at least 1 bit.
 func indexWidth(n int) int { return max(1, bits.Len(uint(n-1))) }
+
+// nameAll returns the name of each field, and the width of all of them together.
+func nameAll(fields []jobWire, name func(jobWire) string) (names []string, width int) {
+	for _, f := range fields {
+		names = append(names, name(f))
+		width += f.width
+	}
+	return names, width
+}
+
+// prefixer returns a function for nameAll that puts a prefix before a field's name.
+func prefixer(prefix string) func(jobWire) string {
+	return func(f jobWire) string { return prefix + f.name }
+}
