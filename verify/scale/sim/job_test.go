@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// rate is that of every link here, so a byte takes 800 ps.
+const rate = 10e9
+
+var card = CardConfig{Latency: 400 * Nanosecond, Chunk: 1600 * Nanosecond, Repeat: 100 * Microsecond}
+
+func quiet(racks, spines, workers int) Clos {
+	return Clos{
+		Racks: racks, Spines: spines, Workers: workers,
+		Host: LinkConfig{Rate: rate, Delay: 5 * Microsecond}, Core: LinkConfig{Rate: rate, Delay: Microsecond},
+		LeafCard: card, SpineCard: card,
+	}
+}
+
+func reduction(trees int, roots Placement, window int) JobConfig {
+	return JobConfig{
+		Trees: trees, Roots: roots, Window: window, Tree: WindowConfig{First: float64(window)}, Payload: 4096, Bytes: 4096 * 1000,
+		Compute: Millisecond, Timeout: Millisecond,
+	}
+}
+
+// reduce runs one iteration and returns its time.
+func reduce(t *testing.T, c Clos, j JobConfig, iterations int) (Time, *Job) {
+	t.Helper()
+	net := NewNetwork(c)
+	job := NewJob(net, j)
+	job.Start()
+	run(t, net.Engine, 100*Millisecond)
+	require.GreaterOrEqual(t, len(job.Ends), iterations)
+	if iterations == 1 {
+		return job.Ends[0], job
+	}
+	return job.Ends[iterations-1] - job.Ends[iterations-2] - j.Compute, job
+}
+
+// treeLatency is the time of a chunk through leaf, spine and leaf.
+func treeLatency() Time {
+	up, down := Time((4096+dataOver)*800), Time((4096+resOver)*800)
+	return 2*up + 2*down + 2*(5*Microsecond+Microsecond) + 3*card.Latency
+}
+
+// TestTreeTime: without other traffic, an array takes its sending and one chunk's way through the
+// tree. With a window of less than a round trip, it takes a round trip for each window.
+func TestTreeTime(t *testing.T) {
+	const chunks = 1000
+	result := Time((4096 + resOver) * 800) // the longer packet, and so the slower way
+	for _, trees := range []int{1, 2, 4} {
+		got, _ := reduce(t, quiet(4, 4, 4), reduction(trees, AtSpines, 64), 1)
+		assert.InEpsilon(t, (treeLatency() + (chunks-1)*result).Seconds(), got.Seconds(), tolerance, "%d trees", trees)
+	}
+	got, _ := reduce(t, quiet(4, 4, 4), reduction(1, AtSpines, 4), 1)
+	assert.InEpsilon(t, (chunks / 4 * treeLatency()).Seconds(), got.Seconds(), tolerance, "a window of 4")
+
+	got, _ = reduce(t, quiet(1, 0, 8), reduction(1, AtSpines, 64), 1)
+	one := Time((4096+dataOver)*800) + result + 10*Microsecond + card.Latency
+	assert.InEpsilon(t, (one + (chunks-1)*result).Seconds(), got.Seconds(), tolerance, "one rack")
+
+	slow := quiet(4, 4, 4)
+	slow.LeafCard.Chunk = 4 * Microsecond // own sums and final sums share the lanes of a leaf
+	got, _ = reduce(t, slow, reduction(1, AtSpines, 64), 1)
+	assert.InEpsilon(t, (2 * chunks * slow.LeafCard.Chunk).Seconds(), got.Seconds(), tolerance, "slow lanes")
+}
+
+// TestRingTime: in one rack, a ring of N takes 2(N-1)(M/(N·b) + α).
+func TestRingTime(t *testing.T) {
+	for _, n := range []int{2, 4, 8} {
+		const bytes = 8 * 100 * mss
+		net := NewNetwork(quiet(1, 0, n))
+		r := NewRing(net, RingConfig{TCP: TCPConfig{Window: WindowConfig{First: 1 << 20}, Timeout: Second}, Bytes: bytes, Compute: Millisecond})
+		r.Start()
+		run(t, net.Engine, 100*Millisecond)
+		require.NotEmpty(t, r.Ends)
+		sending := float64(bytes) / float64(n) * whole / mss * 8 / rate
+		latency := (10 * Microsecond).Seconds() + whole*8/rate // two links, one of them after the last byte
+		assert.InEpsilon(t, 2*float64(n-1)*(sending+latency), r.Ends[0].Seconds(), tolerance, "%d workers", n)
+		require.Greater(t, len(r.Ends), 1)
+		assert.InEpsilon(t, r.Ends[0].Seconds(), (r.Ends[1] - r.Ends[0] - Millisecond).Seconds(), tolerance, "again")
+	}
+}
+
+// TestEachSumOnce: every card sums each chunk once, and a leaf passes each final sum through its
+// lanes. Nothing is asked for or repeated while nothing is lost.
+func TestEachSumOnce(t *testing.T) {
+	_, job := reduce(t, quiet(4, 4, 4), reduction(4, AtSpines, 64), 2)
+	leaves, spines := int64(0), int64(0)
+	for i, c := range job.Cards {
+		assert.Zero(t, c.Replays+c.Repeats+c.Duplicates)
+		if i < 4 {
+			leaves += c.Sums
+		} else {
+			spines += c.Sums
+		}
+	}
+	assert.Equal(t, 8*spines, leaves)
+	for _, w := range job.Members {
+		assert.Zero(t, w.Asks+w.Resent)
+	}
+}
+
+// TestLossInTrees: with queues that are too short for the window, every result arrives in the end,
+// at every worker, wherever a packet is lost.
+func TestLossInTrees(t *testing.T) {
+	for _, place := range []struct {
+		name  string
+		roots Placement
+		cut   func(*Clos)
+	}{
+		{"up and down the core", AtSpines, func(c *Clos) { c.Core.Limit = 3 * 5000 }},
+		{"down to the hosts", AtSpines, func(c *Clos) { c.Host.Limit = 3 * 5000 }},
+		{"the core, root at a leaf", AtLeaf, func(c *Clos) { c.Core.Limit = 3 * 5000 }},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			c := quiet(4, 2, 4)
+			c.Core.Rate = rate * 0.9
+			place.cut(&c)
+			j := reduction(1, place.roots, 64)
+			j.Bytes = 4096 * 200
+			j.Tree.Gain = 1.0 / 16
+			// Slower links to the hosts than from them.
+			net := NewNetwork(c)
+			for _, h := range net.Hosts[:4] {
+				h.down.byteTime = h.down.byteTime * 3 / 2
+			}
+			job := NewJob(net, j)
+			job.Start()
+			run(t, net.Engine, Second)
+			require.NotEmpty(t, job.Ends)
+			dropped, asks, repeats := int64(0), int64(0), int64(0)
+			for _, p := range net.CorePorts() {
+				dropped += p.Dropped
+			}
+			for _, h := range net.Hosts {
+				dropped += h.down.Dropped
+			}
+			for _, w := range job.Members {
+				asks += w.Asks
+			}
+			for _, c := range job.Cards {
+				repeats += c.Replays + c.Repeats
+			}
+			assert.Positive(t, dropped)
+			assert.Positive(t, asks)
+			assert.Positive(t, repeats)
+		})
+	}
+}
+
+// TestMergedMark: one leaf's marked way up reaches all workers, and the mark of one worker's way
+// down reaches that one alone.
+func TestMergedMark(t *testing.T) {
+	marked := func(mark func(*Network)) (workers []int) {
+		net := NewNetwork(quiet(2, 1, 2))
+		mark(net)
+		j := reduction(1, AtSpines, 64)
+		j.Tree.Gain = 1.0 / 16
+		j.Tree.First = 8
+		job := NewJob(net, j)
+		job.Start()
+		run(t, net.Engine, 2*Millisecond)
+		for i, w := range job.Members {
+			if w.trees[0].Highest != 0 { // it was cut
+				workers = append(workers, i)
+			}
+		}
+		return workers
+	}
+	always := func(p *Port) { p.Mark, p.byteTime = 1, p.byteTime*5/4 }
+	assert.Empty(t, marked(func(*Network) {}))
+	assert.Equal(t, []int{0, 1, 2, 3}, marked(func(n *Network) { always(n.Leaves[1].up[0]) }), "up")
+	assert.Equal(t, []int{2, 3}, marked(func(n *Network) { always(n.Spines[0].down[1]) }), "down to a leaf")
+	assert.Equal(t, []int{1}, marked(func(n *Network) { always(n.Hosts[1].down) }), "down to a worker")
+}
+
+// TestTreesShareSpines: chunks go round-robin over the roots, and a hash gives each leaf one path.
+func TestTreesShareSpines(t *testing.T) {
+	bytes := func(j JobConfig) (used [][]int) {
+		net := NewNetwork(quiet(4, 4, 2))
+		job := NewJob(net, j)
+		job.Start()
+		run(t, net.Engine, 10*Millisecond)
+		require.NotEmpty(t, job.Ends)
+		for _, l := range net.Leaves {
+			row := []int{}
+			for s, p := range l.up {
+				if p.Bytes > 0 {
+					row = append(row, s)
+				}
+			}
+			used = append(used, row)
+		}
+		return used
+	}
+	for _, row := range bytes(reduction(4, AtSpines, 64)) {
+		assert.Equal(t, []int{0, 1, 2, 3}, row)
+	}
+	for _, row := range bytes(reduction(1, AtSpines, 64)) {
+		assert.Equal(t, []int{0}, row)
+	}
+	hashed := bytes(reduction(1, AtLeaf, 64))
+	for _, row := range hashed[1:] {
+		assert.Len(t, row, 1)
+	}
+}
