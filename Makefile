@@ -200,6 +200,10 @@ gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without 
 	  echo 'make gloo needs a Debian package. Type:  sudo apt-get install -y --no-install-recommends libgloo-dev' >&2; exit 1; \
 	fi
 
+# SUITES=NAMES runs those suites alone, separated by commas; `go run ./verify/scale -list` lists them.
+scale: ## Simulate reductions of 64 and 1,024 workers beside other flows, and record them (minutes; not part of test).
+	@go run ./verify/scale -record verify/scale$(if $(SUITES), -suite '$(SUITES)')
+
 # ROWS=REGEXP records the rows of those names alone.
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
 	@go run ./verify/gateware/synth -rows '$(ROWS)'
@@ -234,6 +238,6 @@ env: ## Print the environment of the tools for a shell: eval "$(make env)".
 clean: ## Remove build outputs; keep the tools.
 	rm -rf bin build
 
-.PHONY: help ethernet soak-shared libtributary bindings wheel setup build demo demo-net net-cards test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo synth synth-full bitstream program mutate env clean
+.PHONY: help ethernet soak-shared libtributary bindings wheel setup build demo demo-net net-cards test test-times reference protocol gateware system lint unit prove recount vectors verify-exhaustive sweep faults soak soak-card usb usb-card board board-cards test-usb-kernel benches stock bench gloo scale synth synth-full bitstream program mutate env clean
 # The parts of `make test` share the build folders, and say most when they come one after another.
 .NOTPARALLEL:

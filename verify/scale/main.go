@@ -7,12 +7,12 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -38,7 +38,8 @@ Flags:
   -config FILE     read networks, traffic and suites from FILE (default the recorded configuration)
   -parallel N      run N simulations at once (default one for each processor)
   -json            print JSON
-  -record DIR      write results.json, RESULT.md and result.svg into DIR as well; needs all suites
+  -record DIR      put the results into DIR/results.json, and draw RESULT.md and result.svg there anew;
+                   results of other suites stay if they are of the same configuration
   -list            list the suites, and run nothing
   -help            print this text (also -h)
 
@@ -93,7 +94,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
+	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usage)
 		return exitDone
 	case err != nil:
@@ -102,8 +103,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
 	case o.parallel < 1:
 		return fail(exitUsage, fmt.Errorf("-parallel %d: at least one simulation must run", o.parallel))
-	case o.record != "" && (o.suites != "" || o.config != ""):
-		return fail(exitUsage, fmt.Errorf("-record needs all suites of the recorded configuration: leave -suite and -config out"))
+	case o.record != "" && o.config != "":
+		return fail(exitUsage, errors.New("-record is for the recorded configuration; leave -config or -record out"))
 	}
 	c, suites, err := o.load()
 	if err != nil {
@@ -115,7 +116,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitDone
 	}
-	if err := o.run(ctx, c, suites, stdout, stderr); err != nil {
+	if err := o.run(ctx, c, suites, stdout, stderr); errors.Is(err, context.Canceled) {
+		return fail(exitFailed, fmt.Errorf("interrupted; nothing was recorded (%w)", err))
+	} else if err != nil {
 		return fail(exitFailed, err)
 	}
 	return exitDone
@@ -158,9 +161,8 @@ func (o *options) run(ctx context.Context, c configuration, suites []suite, stdo
 	if err != nil {
 		return err
 	}
-	r := results{Configuration: digest(committed), Cells: cells}
 	if o.record != "" {
-		if err := r.record(c, o.record); err != nil {
+		if err := record(c, cells, o.record); err != nil {
 			return err
 		}
 	}
@@ -198,20 +200,4 @@ func bar(total sim.Time, stderr io.Writer) func(sim.Time) {
 		done += step
 		_ = b.Set64(int64(done / sim.Microsecond)) // a closed terminal must not end the runs
 	}
-}
-
-// record writes the results, their page and their figure.
-func (r results) record(c configuration, dir string) error {
-	text, err := r.encode()
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct{ name, text string }{
-		{"results.json", text}, {"RESULT.md", page(c, r.Cells)}, {"result.svg", picture(c, r.Cells)},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
 }

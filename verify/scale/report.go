@@ -3,7 +3,11 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -18,6 +22,51 @@ func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) 
 func (r results) encode() (string, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	return string(text) + "\n", err
+}
+
+// record puts cells into the results of a folder, and draws its page and figure anew.
+func record(c configuration, cells []cell, dir string) error {
+	path := filepath.Join(dir, "results.json")
+	var before results
+	switch text, err := os.ReadFile(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(text, &before); err != nil {
+			return fmt.Errorf("%s is no result of this program; move it away: %w", path, err)
+		}
+	}
+	r := results{Configuration: digest(committed)}
+	for _, s := range c.Suites {
+		of := cellsOf(cells, s.Name)
+		if len(of) == 0 && before.Configuration == r.Configuration {
+			of = cellsOf(before.Cells, s.Name)
+		}
+		r.Cells = append(r.Cells, of...)
+	}
+	text, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(path, []byte(text), 0o666), draw(c, r.Cells, dir))
+}
+
+// draw writes the page and the figure of cells.
+func draw(c configuration, cells []cell, dir string) error {
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "RESULT.md"), []byte(page(c, cells)), 0o666),
+		os.WriteFile(filepath.Join(dir, "result.svg"), []byte(picture(c, cells)), 0o666),
+	)
+}
+
+func cellsOf(cells []cell, suite string) (of []cell) {
+	for _, x := range cells {
+		if x.Suite == suite {
+			of = append(of, x)
+		}
+	}
+	return of
 }
 
 // tables prints a table for each suite and load, for people and for Markdown.
@@ -89,4 +138,60 @@ func find(cells []cell, suite string, load float64, transport string) cell {
 		}
 	}
 	return cell{}
+}
+
+const pageHead = `# Reductions of 64 and 1,024 workers
+
+` + "`make scale`" + ` wrote this page from [results.json](results.json). [README.md](README.md) describes the
+simulation and discusses these numbers; [configuration.json](configuration.json) has every
+parameter.
+
+![Each transport against a ring, beside PANAMA's claims](result.svg)
+
+Columns: the mean time of an iteration with its computation; completion times of flows of less than
+100 kB; the 99th percentile of single seeds, lowest to highest; the fullest queue between switches;
+marked packets there; dropped packets in all queues; asks of workers for results. A dash: nothing
+was measured.
+
+## PANAMA's claims
+
+`
+
+// page returns RESULT.md.
+func page(c configuration, cells []cell) string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	claims(&b, c, cells)
+	b.WriteString("\n## All runs\n\n")
+	b.WriteString(tables(c, cells))
+	return b.String()
+}
+
+// claims compares the best transport of each suite and load with PANAMA's factors.
+func claims(b *strings.Builder, c configuration, cells []cell) {
+	fmt.Fprintf(b, "| suite | load | jobs faster than a ring; PANAMA: up to %g | by | short flows' 99th percentile better; PANAMA: up to %g | by |\n", claimJobs, claimShort)
+	b.WriteString("|---|---|---|---|---|---|\n")
+	for _, s := range c.Suites {
+		for _, load := range s.Loads {
+			ring := find(cells, s.Name, load, "ring")
+			job, jobBy := best(c, s, func(name string) float64 {
+				return over(ring.IterationMS, find(cells, s.Name, load, name).IterationMS)
+			})
+			short, shortBy := best(c, s, func(name string) float64 { return over(ring.P99US, find(cells, s.Name, load, name).P99US) })
+			fmt.Fprintf(b, "| %s | %g | %s | %s | %s | %s |\n", s.Title, load, number(job, "%.2f"), jobBy, number(short, "%.2f"), shortBy)
+		}
+	}
+}
+
+// best returns the highest factor among the transports of a suite other than the ring, and its
+// title.
+func best(c configuration, s suite, factor func(transport string) float64) (highest float64, title string) {
+	title = "–"
+	for _, name := range s.Transports {
+		t, _ := c.transport(name)
+		if f := factor(name); !t.Ring && f > highest {
+			highest, title = f, t.Title
+		}
+	}
+	return highest, title
 }

@@ -33,7 +33,7 @@ func reduce(t *testing.T, c Clos, j JobConfig, iterations int) (Time, *Job) {
 	net := NewNetwork(c)
 	job := NewJob(net, j)
 	job.Start()
-	run(t, net.Engine, 100*Millisecond)
+	run(t, net.Engine, 15*Millisecond)
 	require.GreaterOrEqual(t, len(job.Ends), iterations)
 	if iterations == 1 {
 		return job.Ends[0], job
@@ -69,6 +69,21 @@ func TestTreeTime(t *testing.T) {
 	assert.InEpsilon(t, (2 * chunks * slow.LeafCard.Chunk).Seconds(), got.Seconds(), tolerance, "slow lanes")
 }
 
+// TestChunkTime: a single chunk takes the way through the tree, to the picosecond.
+func TestChunkTime(t *testing.T) {
+	j := reduction(1, AtSpines, 64)
+	j.Bytes = 4096
+	got, _ := reduce(t, quiet(4, 4, 4), j, 1)
+	assert.Equal(t, treeLatency(), got)
+	got, _ = reduce(t, quiet(4, 4, 4), j, 2)
+	assert.Equal(t, treeLatency(), got, "again, after the computation")
+	// To a root at a leaf and back, a chunk crosses the spine twice.
+	j.Roots = AtLeaf
+	got, _ = reduce(t, quiet(2, 1, 4), j, 1)
+	core := Time((4096+dataOver)*800) + Time((4096+resOver)*800) + 2*Microsecond
+	assert.Equal(t, treeLatency()+core, got)
+}
+
 // TestRingTime: in one rack, a ring of N takes 2(N-1)(M/(N·b) + α).
 func TestRingTime(t *testing.T) {
 	for _, n := range []int{2, 4, 8} {
@@ -76,7 +91,7 @@ func TestRingTime(t *testing.T) {
 		net := NewNetwork(quiet(1, 0, n))
 		r := NewRing(net, RingConfig{TCP: TCPConfig{Window: WindowConfig{First: 1 << 20}, Timeout: Second}, Bytes: bytes, Compute: Millisecond})
 		r.Start()
-		run(t, net.Engine, 100*Millisecond)
+		run(t, net.Engine, 8*Millisecond)
 		require.NotEmpty(t, r.Ends)
 		sending := float64(bytes) / float64(n) * whole / mss * 8 / rate
 		latency := (10 * Microsecond).Seconds() + whole*8/rate // two links, one of them after the last byte
@@ -89,7 +104,9 @@ func TestRingTime(t *testing.T) {
 // TestEachSumOnce: every card sums each chunk once, and a leaf passes each final sum through its
 // lanes. Nothing is asked for or repeated while nothing is lost.
 func TestEachSumOnce(t *testing.T) {
-	_, job := reduce(t, quiet(4, 4, 4), reduction(4, AtSpines, 64), 2)
+	j := reduction(4, AtSpines, 64)
+	j.Compute = Second
+	_, job := reduce(t, quiet(4, 4, 4), j, 1)
 	leaves, spines := int64(0), int64(0)
 	for i, c := range job.Cards {
 		assert.Zero(t, c.Replays+c.Repeats+c.Duplicates)
@@ -99,7 +116,8 @@ func TestEachSumOnce(t *testing.T) {
 			spines += c.Sums
 		}
 	}
-	assert.Equal(t, 8*spines, leaves)
+	assert.EqualValues(t, 1000, spines)
+	assert.EqualValues(t, 4*2*1000, leaves)
 	for _, w := range job.Members {
 		assert.Zero(t, w.Asks+w.Resent)
 	}
@@ -146,9 +164,87 @@ func TestLossInTrees(t *testing.T) {
 			for _, c := range job.Cards {
 				repeats += c.Replays + c.Repeats
 			}
+			cut := false
+			for _, w := range job.Members {
+				cut = cut || w.trees[0].Highest != 0
+			}
+			assert.True(t, cut, "no queue marks here, so losses cut")
 			assert.Positive(t, dropped)
 			assert.Positive(t, asks)
 			assert.Positive(t, repeats)
+		})
+	}
+}
+
+// loser drops the n-th packet of a kind before its receiver.
+type loser struct {
+	receiver
+	engine *Engine
+	kind   kind
+	n      int
+}
+
+func (l *loser) receive(p *Packet) {
+	if p.kind == l.kind {
+		if l.n--; l.n == 0 {
+			l.engine.release(p)
+			return
+		}
+	}
+	l.receiver.receive(p)
+}
+
+// TestOneLoss: one lost packet is repaired within a few round trips, by one ask of each worker that
+// misses the result. Only those workers' windows are halved. A leaf that waits for the final sum
+// cannot know whose packet is missing, so it sends its own sum again.
+func TestOneLoss(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		port     func(*Network) *Port
+		kind     kind
+		ask      int64 // workers
+		resent   int64 // contributions
+		repeated int64 // own sums, by cards
+		replays  int64 // results, by cards
+	}{
+		{"a worker's contribution", func(n *Network) *Port { return n.Hosts[1].nic }, contribution, 4, 1, 1, 0},
+		{"an own sum", func(n *Network) *Port { return n.Leaves[1].up[0] }, contribution, 4, 0, 2, 0},
+		{"a final sum to a leaf", func(n *Network) *Port { return n.Spines[0].down[1] }, result, 2, 0, 1, 1},
+		{"a result to a worker", func(n *Network) *Port { return n.Hosts[1].down }, result, 1, 0, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			small := quiet(2, 1, 2)
+			small.LeafCard.Repeat = 20 * Microsecond
+			net := NewNetwork(small)
+			port := c.port(net)
+			port.to = &loser{port.to, net.Engine, c.kind, 40}
+			j := reduction(1, AtSpines, 64)
+			j.Bytes, j.Timeout, j.Compute = 100*4096, 20*Millisecond, Second
+			j.Tree.Gain = 1.0 / 16
+			j.Tree.Most = 64
+			job := NewJob(net, j)
+			job.Start()
+			run(t, net.Engine, 10*Millisecond)
+			require.Len(t, job.Ends, 1)
+			var asks, resent, cut, repeated, replays int64
+			for _, w := range job.Members {
+				asks += w.Asks
+				resent += w.Resent
+				if w.trees[0].Highest != 0 {
+					cut++
+					assert.Equal(t, w.trees[0].Highest/2, w.trees[0].Least)
+				}
+			}
+			for _, card := range job.Cards {
+				repeated += card.Repeats
+				replays += card.Replays
+			}
+			assert.Equal(t, c.ask, asks, "asks")
+			assert.Equal(t, c.ask, cut, "windows that were cut")
+			assert.Equal(t, c.resent, resent, "contributions sent again")
+			assert.Equal(t, c.repeated, repeated, "own sums sent again")
+			assert.Equal(t, c.replays, replays, "replays")
+			assert.Less(t, job.Ends[0], Millisecond)
 		})
 	}
 }
