@@ -136,6 +136,31 @@ func TestTimeout(t *testing.T) {
 	assert.EqualValues(t, 5, f.Retransmitted)
 	assert.Greater(t, end, 10*Millisecond)
 	assert.Less(t, end, 11*Millisecond)
+	assert.Less(t, f.Window.Size, 10.0, "slow start begins again with one segment")
+}
+
+// TestFastRecovery: three acknowledgements show a loss, and each partial one the next, long before
+// a timeout. A window's losses halve it once.
+func TestFastRecovery(t *testing.T) {
+	for _, lost := range [][]int{{30}, {30, 35, 40}} {
+		net := NewNetwork(Clos{Racks: 1, Servers: 2, Host: LinkConfig{Rate: 10e9, Delay: 20 * Microsecond}})
+		for i := range lost { // the innermost one counts what the others leave
+			n := lost[len(lost)-1-i]
+			net.Hosts[1].down.to = &loser{net.Hosts[1].down.to, net.Engine, segment, n}
+		}
+		var end Time
+		f := NewFlow(net.Engine, dctcp(1.0/16), net.Hosts[0], net.Hosts[1], 0, 200*mss, func(n int64) {
+			if n == 200 {
+				end = net.now
+			}
+		})
+		f.Send()
+		run(t, net.Engine, Second)
+		require.NotZero(t, end)
+		assert.Less(t, end, 2*Millisecond)
+		assert.EqualValues(t, len(lost), f.Retransmitted)
+		assert.Equal(t, f.Window.Highest/2, f.Window.Least)
+	}
 }
 
 // TestWindow: marks cut by alpha/2 and losses by half, once a round trip.

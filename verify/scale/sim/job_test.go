@@ -58,6 +58,10 @@ func TestTreeTime(t *testing.T) {
 	}
 	got, _ := reduce(t, quiet(4, 4, 4), reduction(1, AtSpines, 4), 1)
 	assert.InEpsilon(t, (chunks / 4 * treeLatency()).Seconds(), got.Seconds(), tolerance, "a window of 4")
+	narrow := reduction(2, AtSpines, 64)
+	narrow.Tree.First = 2
+	got, _ = reduce(t, quiet(4, 4, 4), narrow, 1)
+	assert.InEpsilon(t, (chunks / 4 * treeLatency()).Seconds(), got.Seconds(), tolerance, "two trees with windows of 2")
 
 	got, _ = reduce(t, quiet(1, 0, 8), reduction(1, AtSpines, 64), 1)
 	one := Time((4096+dataOver)*800) + result + 10*Microsecond + card.Latency
@@ -249,6 +253,31 @@ func TestOneLoss(t *testing.T) {
 	}
 }
 
+// TestFinalOnce: a leaf's card takes a final sum once, for the chunk that waits for it.
+func TestFinalOnce(t *testing.T) {
+	net := NewNetwork(quiet(2, 1, 1))
+	job := NewJob(net, reduction(1, AtSpines, 4))
+	leaf := job.Cards[0]
+	give := func(k kind, vid int64) {
+		p := net.packet()
+		p.kind, p.seq, p.job, p.from = k, vid, job, net.Hosts[0].id
+		leaf.receive(p)
+	}
+	give(result, 0)
+	give(contribution, 0)
+	give(result, 0) // before the own sum has left the lanes
+	run(t, net.Engine, Microsecond)
+	assert.EqualValues(t, 1, leaf.Sums, "the own sum")
+	give(result, 8)
+	give(result, 0)
+	give(result, 0)
+	run(t, net.Engine, 20*Microsecond)
+	give(result, 0)
+	run(t, net.Engine, Millisecond)
+	assert.EqualValues(t, 2, leaf.Sums, "own and final sum")
+	assert.EqualValues(t, 1, net.Hosts[0].down.Packets)
+}
+
 // TestMergedMark: one leaf's marked way up reaches all workers, and the mark of one worker's way
 // down reaches that one alone.
 func TestMergedMark(t *testing.T) {
@@ -303,5 +332,9 @@ func TestTreesShareSpines(t *testing.T) {
 	hashed := bytes(reduction(1, AtLeaf, 64))
 	for _, row := range hashed[1:] {
 		assert.Len(t, row, 1)
+		assert.Contains(t, hashed[0], row[0], "results come back the same way")
+	}
+	for _, row := range hashed[:1] {
+		assert.LessOrEqual(t, len(row), 3, "one way to each other leaf")
 	}
 }

@@ -40,6 +40,20 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestEnds: flows are between two different servers, in both directions.
+func TestEnds(t *testing.T) {
+	c := quiet(2, 1, 0)
+	c.Servers = 1
+	net := NewNetwork(c)
+	traffic := NewTraffic(net, TrafficConfig{Sizes: steps, Load: 0.4, TCP: dctcp(1.0 / 16), Seed: 1})
+	traffic.Start()
+	run(t, net.Engine, 20*Millisecond)
+	for _, h := range net.Hosts {
+		assert.InDelta(t, net.Spines[0].down[h.id].Packets, h.down.Packets, 50, "all came from the other rack, apart from those on the way")
+		assert.Greater(t, h.down.Bytes, int64(rate/8*0.02/4))
+	}
+}
+
 // TestDistribution: sizes between two points are linear.
 func TestDistribution(t *testing.T) {
 	require.NoError(t, steps.Check())
