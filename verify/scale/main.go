@@ -117,7 +117,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	if err := o.run(ctx, c, suites, stdout, stderr); errors.Is(err, context.Canceled) {
-		return fail(exitFailed, fmt.Errorf("interrupted; nothing was recorded (%w)", err))
+		return fail(exitFailed, fmt.Errorf("interrupted in suite %w; earlier suites are recorded if -record was given", err))
 	} else if err != nil {
 		return fail(exitFailed, err)
 	}
@@ -156,22 +156,28 @@ func (o *options) load() (c configuration, chosen []suite, err error) {
 	return c, chosen, nil
 }
 
+// run simulates suite by suite. It records each when it has ended, so an interrupt loses one alone.
 func (o *options) run(ctx context.Context, c configuration, suites []suite, stdout, stderr io.Writer) error {
-	cells, err := c.runAll(ctx, suites, o.parallel, bar(c.length(suites), stderr))
-	if err != nil {
-		return err
-	}
-	if o.record != "" {
-		if err := record(c, cells, o.record); err != nil {
+	progress := bar(c.length(suites), stderr)
+	var all []cell
+	for _, s := range suites {
+		cells, err := c.runAll(ctx, []suite{s}, o.parallel, progress)
+		if err != nil {
 			return err
+		}
+		all = append(all, cells...)
+		if o.record != "" {
+			if err := record(c, cells, o.record); err != nil {
+				return err
+			}
 		}
 	}
 	if o.json {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(cells)
+		return encoder.Encode(all)
 	}
-	_, err = io.WriteString(stdout, tables(c, cells))
+	_, err := io.WriteString(stdout, tables(c, all))
 	return err
 }
 

@@ -29,8 +29,8 @@ const (
 	column = 250 // bars of one quantity
 	gap    = 34
 	barTop = 84
-	bar1   = 9 // height of a bar
-	rowGap = 11
+	bar1   = 12 // height of a bar
+	rowGap = 10
 )
 
 // quantity is a column of the figure: a factor by which a transport is better than a ring.
@@ -85,10 +85,10 @@ svg { font-family: sans-serif; }
 .large { fill: #d08a3c; }
 .even { stroke: #16324f; }
 .claim { stroke: #b5452c; stroke-width: 2; stroke-dasharray: 5 3; }
-text { fill: #16324f; font-size: 11px; }
+text { fill: #16324f; font-size: 10px; }
 .name { text-anchor: end; font-size: 12px; }
 .head { font-size: 12px; font-weight: bold; }
-.red { fill: #b5452c; text-anchor: middle; }
+.red { fill: #b5452c; text-anchor: middle; font-size: 11px; }
 .tick { text-anchor: middle; }
 </style>
 <rect class="paper" x="0" y="0" width="%[1]d" height="%[2]d"/>
@@ -112,7 +112,7 @@ func (q *quantity) draw(b *strings.Builder, cells []cell, rows []transport, left
 			}
 			y := barTop + i*rowHeight + k*bar1
 			fmt.Fprintf(b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", s.class, left, y, x(v)-float64(left), bar1-1)
-			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", x(v)+3, y+bar1, v)
+			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", x(v)+3, y+bar1-2, v)
 		}
 	}
 	for _, line := range []struct {

@@ -24,7 +24,9 @@ type Network struct {
 	Spines []*Spine
 }
 
-// Host is a machine with one link. Its network interface neither marks nor drops.
+// Host is a machine with one link. Its network interface marks as a switch does, as in the set-ups
+// of DCTCP's authors for ns-2, and drops nothing. Without marks, a flow whose own interface is the
+// bottleneck would fill it without end, and delay all others of the host.
 type Host struct {
 	id      int32
 	nic     *Port
@@ -65,7 +67,7 @@ func NewNetwork(c Clos) *Network {
 		n.Spines = append(n.Spines, spine)
 	}
 	nic := c.Host
-	nic.Limit, nic.Mark = 0, 0
+	nic.Limit = 0
 	for i := range hosts {
 		h := &Host{id: int32(i)}
 		h.nic = newPort(n.Engine, nic, n.Leaves[i/c.hosts()])
