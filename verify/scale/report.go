@@ -97,12 +97,12 @@ func table(b *strings.Builder, c configuration, cells []cell) {
 		title += fmt.Sprintf(", load %g", cells[0].Load)
 	}
 	fmt.Fprintf(b, "**%s**\n\n", title)
-	b.WriteString("| transport | iteration, ms | faster than ring | short flows: median, µs | 99th percentile, µs | seeds | queue, kB | marked | dropped | asks |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| transport | iterations | iteration, ms | faster than ring | short flows: median, µs | 99th percentile, µs | seeds | queue, kB | marked | dropped | asks |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	ring := find(cells, cells[0].Suite, cells[0].Load, "ring")
 	for _, x := range cells {
 		t, _ := c.transport(x.Transport)
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %.0f | %.1f %% | %d | %d |\n", t.Title,
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %.0f | %.1f %% | %d | %d |\n", t.Title, x.Iterations,
 			number(x.IterationMS, "%.2f"), number(over(ring.IterationMS, x.IterationMS), "%.2f"), number(x.MedianUS, "%.0f"),
 			number(x.P99US, "%.0f"), spread(x), x.HighestKB, 100*x.Marked, x.Dropped, x.Asks)
 	}
@@ -148,10 +148,10 @@ parameter.
 
 ![Each transport against a ring, beside PANAMA's claims](result.svg)
 
-Columns: the mean time of an iteration with its computation; completion times of flows of less than
-100 kB; the 99th percentile of single seeds, lowest to highest; the fullest queue between switches;
-marked packets there; dropped packets in all queues; asks of workers for results. A dash: nothing
-was measured.
+Columns: iterations that ended in the measured time, with all seeds; their mean time with the
+computation; completion times of flows of less than 100 kB; the 99th percentile of single seeds,
+lowest to highest; the fullest queue between switches; marked packets there; dropped packets in all
+queues; asks of workers for results. A dash: none ended, or nothing was measured.
 
 ## PANAMA's claims
 
