@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +87,32 @@ func TestPage(t *testing.T) {
 		kept, err := os.ReadFile(name)
 		require.NoError(t, err)
 		assert.Equal(t, string(kept), drawn, "go test ./verify/scale -update draws %s anew", name)
+	}
+}
+
+// TestNumbersOfTheReadme: its table has recorded numbers.
+func TestNumbersOfTheReadme(t *testing.T) {
+	text, err := os.ReadFile("results.json")
+	require.NoError(t, err)
+	var r results
+	require.NoError(t, json.Unmarshal(text, &r))
+	c := load(t)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for title, name := range map[string]string{
+		"ring": "ring", "one tree, fixed window": "fixed-1", "one tree, DCTCP": "dctcp-1", "hashed paths, DCTCP": "dctcp-hash",
+		"a tree at each spine, fixed window": "fixed-all", "a tree at each spine, DCTCP": "dctcp-all",
+	} {
+		row := "| " + title + " |"
+		for _, load := range []float64{0.3, 0.6} {
+			x := find(r.Cells, "64", load, name)
+			iteration := fmt.Sprintf("%.1f ms", x.IterationMS)
+			if x.Iterations == 0 {
+				iteration = fmt.Sprintf("over %.0f ms", suiteNamed(t, c, "64").MeasuredMS)
+			}
+			row += fmt.Sprintf(" %s | %.2f ms |", iteration, x.P99US/1000)
+		}
+		assert.True(t, strings.Contains(string(readme), row+"\n"), "README.md lacks the row %s", row)
 	}
 }
 

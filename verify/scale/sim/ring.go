@@ -22,12 +22,12 @@ type Ring struct {
 }
 
 type ringMember struct {
-	ring             *Ring
-	flow             *Flow // to the next
-	started, sending bool
-	iteration        int
-	received         int64 // messages, in all iterations
-	sent             int64
+	ring      *Ring
+	flow      *Flow // to the next
+	sending   bool
+	iteration int
+	received  int64 // messages, in all iterations
+	sent      int64
 }
 
 // NewRing sets a ring up.

@@ -24,8 +24,7 @@ type Worker struct {
 type tree struct {
 	Window
 	first, next int64 // chunks: the first without a result, the first that was not sent
-	askedTo     int64 // chunks below were asked for, at
-	askedAt     Time
+	askedTo     int64 // chunks below were asked for, or have their results
 	flight      int64 // chunks sent and without a result
 }
 
