@@ -204,7 +204,7 @@ gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without 
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
 	@go run ./verify/gateware/synth -rows '$(ROWS)'
 
-synth-full: setup build ## Do the same for whole cores and boards (ten and twenty minutes each).
+synth-full: setup build ethernet ## Do the same for whole cores and boards (ten and twenty minutes each).
 	@go run ./verify/gateware/synth -full -rows '$(ROWS)'
 
 # FLAGS='-lanes 4 -workers 4' chooses the card; without, the largest that is recorded for the board. SERIAL=TEXT is
