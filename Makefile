@@ -222,10 +222,10 @@ program: bitstream ## Build a card and load it into the board's FPGA: make progr
 	@$(on-board) program
 
 # LEAVES=REGEXP does those leaves alone, COUNT=N puts N mistakes into each, SEED=N chooses others;
-# AGAIN=1 does again what is done, for benches that have changed.
+# AGAIN=1 does again what is done, for benches that have changed; WEAKENINGS=1 does the weakenings alone (minutes).
 COUNT ?= 16
 mutate: setup build ## Inject bugs into control modules, and count those that proofs and benches catch (hours).
-	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
+	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)$(if $(WEAKENINGS), -weakenings)
 
 env: ## Print the environment of the tools for a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q VERILATED_LIBRARY=%q PATH=%q:%q:"$$PATH"\n' \

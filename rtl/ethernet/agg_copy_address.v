@@ -114,8 +114,10 @@ module agg_copy_address #(
   reg offered, waited, took;
   reg [PORTS+JOB_BITS+WIDTH:0] copy_stood;
   reg [95+WIDTH:0] stood, put;
+  reg put_reply;  // the copy taken last is a reply
   wire [95+WIDTH:0] out = {m_copy_fields, m_copy_mac, m_copy_ip, m_copy_port};
   reg [1:0] age;  // cycles for which this copy has been offered, up to 3
+  integer n;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
@@ -128,6 +130,7 @@ module agg_copy_address #(
       s_copy_fields,
       s_copy_dest[PORTS] ? {reply_mac, reply_ip, reply_port} : {to_mac, to_ip, to_udp_port}
     };
+    if (s_copy_valid && s_copy_ready) put_reply <= s_copy_dest[PORTS];
     age <= rst || !s_copy_valid || s_copy_ready ? 0 : age + (age != 3);
   end
 
@@ -142,6 +145,16 @@ module agg_copy_address #(
       assert (m_copy_valid == (waited || took));
       if (waited) assert (out == stood && !took);
       if (took) assert (out == put);
+      // The table is asked for the copy's job and port. A copy serves the ports with that entry, and a
+      // reply serves itself. A packet of the core has left with its final copy.
+      assert (to_en && to_job == s_copy_job);
+      for (n = 0; n < PORTS; n = n + 1)
+      if (s_copy_dest == {{PORTS{1'b0}}, 1'b1} << n) assert (to_port == n[PORT_BITS-1:0]);
+      assert (s_copy_done[PORTS] == s_copy_dest[PORTS]);
+      assert (s_copy_done[PORTS-1:0] == (s_copy_dest[PORTS] ? {PORTS{1'b0}} : to_same));
+      assert (left == (s_copy_valid && s_copy_ready && s_copy_final && !s_copy_dest[PORTS]));
+      assert (!m_copy_valid || reply_reg == put_reply);
+      assert (reply_left == (m_copy_valid && m_copy_ready && put_reply));
       cover (left);
       cover (reply_left && s_copy_ready);
     end
