@@ -14,7 +14,7 @@ from traffic import Contributions, data_header
 from udp_card import run_udp_card
 from wires import WiredCard, check_rate
 
-CHUNKS = {256: 24, 1024: 10, 2048: 8}  # by elements
+CHUNKS = {256: 24, 1024: 8, 2048: 6}  # by elements
 
 SHORT = {"kind": zwire.KIND_ASK, "epoch": 0x77, "vid": 0}  # in a frame of 60 bytes
 
