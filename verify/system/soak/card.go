@@ -17,7 +17,7 @@ import (
 type site interface {
 	start() error // returns when the card takes connections
 	restart() error
-	stop() error // returns why the card ended before, if it did
+	stop() error  // returns why the card ended before, if it did
 	name() string // of the card, for the driver
 	// account compares what the card has counted with what happened to its frames. It is called at the
 	// end of a round whose card was never restarted.

@@ -25,10 +25,10 @@ var (
 // inPath is the number of Ethernet ports of a card in path.
 const inPath = 3
 
-// TestEthernet runs the gateware of shell udp through ten thousand faults of Ethernet frames. Every kind must
+// TestEthernet runs the gateware of shell udp through six thousand faults of Ethernet frames. Every kind must
 // occur often enough.
 func TestEthernet(t *testing.T) {
-	oneArmed, path := gatewareCampaign(t, *oneArmedDir, 3500), gatewareCampaign(t, *inPathDir, 6500)
+	oneArmed, path := gatewareCampaign(t, *oneArmedDir, 3000), gatewareCampaign(t, *inPathDir, 3000)
 	for _, c := range []*campaign{oneArmed, path} {
 		if err := c.run(t.Context()); err != nil {
 			t.Fatal(err)
