@@ -420,6 +420,10 @@ class Bench:
         self.ethernet, self.default = int(dut.ETHERNET.value), int(dut.LEASE_DEFAULT.value)
         self.model = Network(self.ports, self.jobs, self.ethernet, self.default)
         self.shell = Shell(dut, self.model, self.rng)
+        # Any bit of an address may be 1; it differs from another's in a few bits or in many.
+        self.stations = [self.rng.getrandbits(32) | 1 for _ in range(max(3, self.ports))]
+        self.macs = [self.rng.getrandbits(48) for _ in self.stations]
+        self.udp_ports = [5000, 5001, self.rng.getrandbits(16) | 1]
         self.heard_at = 0
         self.margin = 300  # cycles that an access takes, except for a commit
         self.epochs = [self.rng.getrandbits(16) for _ in range(self.jobs)]
@@ -477,8 +481,8 @@ class Bench:
     def member(self, port):
         """Returns the values of a port's MEMBER registers: most are good, and some are equal."""
         rng = self.rng
-        station = 0x0A000000 + rng.choice([port, 1, 2]) | rng.choice([5000, 5001]) << 32
-        mac = 0x020000000000 + rng.choice([port, 1, 1]) | rng.randrange(self.ethernet) << 48
+        station = self.stations[rng.choice([port, 1, 2])] | rng.choice(self.udp_ports) << 32
+        mac = self.macs[rng.choice([port, 1, 1])] | rng.randrange(self.ethernet) << 48
         if rng.random() < 0.03:
             station &= rng.choice([0xFFFFFFFF, 0xFFFF << 32])
         if rng.random() < 0.03:

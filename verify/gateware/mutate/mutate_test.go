@@ -171,6 +171,19 @@ func TestWeakenings(t *testing.T) {
 	}
 }
 
+// TestApply: a weakening changes one place, or none and fails.
+func TestApply(t *testing.T) {
+	x := weakening{name: "loose", leaf: "agg_x", old: "a && b", new: "a"}
+	if text, err := x.apply([]byte("if (a && b) c <= a;")); err != nil || text != "if (a) c <= a;" {
+		t.Errorf("it becomes %q, %v", text, err)
+	}
+	for _, text := range []string{"if (a || b) c <= a;", "if (a && b) c <= a && b;"} {
+		if got, err := x.apply([]byte(text)); err == nil {
+			t.Errorf("%q becomes %q, want an error", text, got)
+		}
+	}
+}
+
 func TestParseReasons(t *testing.T) {
 	reasons, err := parseReasons("# For who reads.\n\na 1.2-1.3 $or#0 Y[0] inv\na 2.2-2.3 $or#0 Y[0] inv\n  Because\n  of this.\nb 1.2-1.3 $or#0 Y[0] inv\n  That.\n")
 	want := map[string]string{
