@@ -149,7 +149,7 @@ func (w *world) store(h header, s *slot, content uint16) {
 	case s.held&w.all(h.card) != w.all(h.card):
 		if h.card != root && w.without(upIncomplete) {
 			w.sendOwn(h.card, s, w.sumOf(s))
-			w.describe("and sends their sum up")
+			w.describe("it sends their sum up")
 		}
 	case w.config.beats:
 		s.phase = reducing
@@ -175,6 +175,7 @@ func (w *world) reduce(c int, s *slot) {
 	w.judgeSum(c, s)
 	if c != root && !w.without(ownSumIsFinal) {
 		s.phase, s.owed = waiting, true
+		w.judgeReady(c, s)
 		w.describe("it has the own sum %s, and owes it to its parent", w.v(int(s.vid)))
 		return
 	}
@@ -190,7 +191,7 @@ func (w *world) sendResult(c int, s *slot, to uint8) {
 		p.mask = w.ranks(root, w.all(root))
 	}
 	w.judgeSame(p)
-	w.describe("and sends it to %s", w.memberSet(c, to))
+	w.describe("%s sends it to %s", w.card(c), w.memberSet(c, to))
 	w.send(p, to)
 }
 

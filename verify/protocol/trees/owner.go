@@ -107,7 +107,7 @@ func (w *world) stop(i int) {
 		}
 	}
 	had := uint8(0)
-	if w.without(oldResultsCount | heldUnsent) {
+	if w.without(oldResultsCount | heldUnsent | zerosUnshared) {
 		had = k.low
 	}
 	*k = worker{life: stopped, epoch: k.epoch, had: had}

@@ -7,6 +7,7 @@ const (
 	tagPresent tag = 1 << 15
 	tagForeign tag = 1 << 14 // of an earlier owner's tree, or forged
 	tagOther   tag = 1 << 13 // a rogue's second payload for one chunk
+	tagZeros   tag = 1 << 12 // zeros in place of the input
 )
 
 func inputTag(epoch, vid int) tag { return tagPresent | tag(epoch)<<8 | tag(vid) }

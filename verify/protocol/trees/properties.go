@@ -25,7 +25,7 @@ var properties = []property{
 	{sameBits, "all results of one epoch and VID have the same bits, whichever card sends them, and however often"},
 	{rightResult, "a result that a worker takes has the input of each worker of the tree once, of its VID and epoch, and nothing else"},
 	{noEarlyReuse, "no slot is reused and no job ends while a member, worker or leaf, may still need that result"},
-	{neverTurnedAway, "a card stores data of a member that keeps the rules, or knows it as a duplicate; a leaf takes the final sum that it waits for"},
+	{neverTurnedAway, "a card stores data of a member that keeps the rules, or knows it as a duplicate; a leaf takes the final sum that it waits for, and its own sum may go up at once"},
 	{inputsThere, "every worker has the results below the first VID of a new epoch, and still its inputs from there on"},
 	{progress, "once faults cease, every worker gets every result, the job ends on every card, and the cards fall silent"},
 }
@@ -58,6 +58,8 @@ func (w *world) wrong(number uint16, ranks uint8, epoch uint8, vid int) string {
 			return fmt.Sprintf("has worker %d twice", i)
 		case t&tagForeign != 0:
 			return "has inputs from elsewhere"
+		case t&tagZeros != 0:
+			return fmt.Sprintf("has zeros of worker %d", i)
 		case t != 0 && t != want:
 			return fmt.Sprintf("has worker %d's input v=%d of epoch %d", i, t.vid(), t.epoch())
 		}
@@ -157,6 +159,14 @@ func (w *world) judgeAnswer(p packet, a answer) {
 	}
 	if a == notReady || a == early || a == late && w.needs(n, int(p.vid)) {
 		w.violate(neverTurnedAway, "%s was allowed to send v=%d, %s did not store it, and it is not a duplicate", nodeName(n), p.vid, cardName(c))
+	}
+}
+
+// judgeReady checks that a new own sum need not wait: data v of a worker that keeps the rules shows
+// that v - W is here.
+func (w *world) judgeReady(c int, s *slot) {
+	if !w.config.rogue && w.cards[c].lost == none && !w.mayGoUp(c, s) {
+		w.violate(neverTurnedAway, "%s has the own sum v=%d, which may not go up yet", cardName(c), s.vid)
 	}
 }
 

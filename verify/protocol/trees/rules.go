@@ -63,6 +63,7 @@ const (
 	oldResultsCount  // results of the last epoch count for a worker's window
 	noAbort          // the owner does not abort what a card's death has left of a finished job
 	heldUnsent       // a worker does not send chunks whose results it holds from the last epoch
+	zerosUnshared    // a worker sends zeros for those, and others still lack them
 	resultOfAnyEpoch // a worker takes results of another epoch
 
 	lastRule = resultOfAnyEpoch

@@ -114,6 +114,8 @@ var weakenings = []weakening{
 		config: "any-forgets", breaks: neverTurnedAway, rules: oldResultsCount},
 	{name: "held-unsent", means: "a worker does not send chunks whose results it holds from the last epoch",
 		config: "small-dies", breaks: progress, rules: heldUnsent},
+	{name: "zeros-unshared", means: "a worker sends zeros for chunks whose results it holds, and another lacks such a result",
+		config: "leaf-dies", breaks: rightResult, rules: zerosUnshared},
 	{name: "no-abort", means: "the owner does not abort what a card's death has left of a finished job",
 		config: "any-forgets", breaks: progress, rules: noAbort},
 	{name: "result-of-any-epoch", means: "a worker takes results of another epoch",

@@ -12,6 +12,9 @@ func (w *world) join(i int) {
 		k.low = max(k.low, had)
 		k.next = k.low
 	}
+	if w.without(zerosUnshared) {
+		k.had = had
+	}
 	w.workers[i] = k
 	w.sendAll(i)
 }
@@ -43,8 +46,12 @@ func (w *world) sendNext(i int) bool {
 func (w *world) dataOf(i, vid int) packet {
 	at := w.place[i]
 	epoch := w.workers[i].epoch
+	var marks tag
+	if vid < int(w.workers[i].had) {
+		marks = tagZeros
+	}
 	return packet{kind: data, card: uint8(at.card), member: uint8(at.member), epoch: epoch, vid: uint8(vid),
-		payload: w.input(i, int(epoch), vid, 0)}
+		payload: w.input(i, int(epoch), vid, marks)}
 }
 
 func (w *world) finishOf(i int) packet {
