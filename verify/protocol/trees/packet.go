@@ -36,9 +36,8 @@ const maxPackets = 768
 // packetSet is a set of numbers of packets.
 type packetSet [maxPackets / 64]uint64
 
-func (s *packetSet) add(n int)      { s[n/64] |= 1 << (n % 64) }
-func (s *packetSet) remove(n int)   { s[n/64] &^= 1 << (n % 64) }
-func (s *packetSet) has(n int) bool { return s[n/64]>>(n%64)&1 == 1 }
+func (s *packetSet) add(n int)    { s[n/64] |= 1 << (n % 64) }
+func (s *packetSet) remove(n int) { s[n/64] &^= 1 << (n % 64) }
 
 // each calls f with the current elements of the set, in ascending order.
 func (s packetSet) each(f func(n int)) {
