@@ -56,7 +56,7 @@ class NetworkCard(model.Card):
     @classmethod
     def of(cls, ports=4, chunk=8, arithmetic=None, jobs=1):
         """Returns a card for the bench of a leaf, which needs neither its sums nor its own address."""
-        ident = {"own": Host(0, 0, 0), "lease": 1, "LINK": 64, "LATENCY": 0}
+        ident = {"own": Host(0, 0, 0), "lease": 1, "ethernet": 1, "LINK": 64, "LATENCY": 0}
         return cls(1, ports, chunk, 2, ident, True, arithmetic, jobs)
 
     def _nobody(self):

@@ -421,9 +421,10 @@ class Bench:
         self.model = Network(self.ports, self.jobs, self.ethernet, self.default)
         self.shell = Shell(dut, self.model, self.rng)
         # Any bit of an address may be 1; it differs from another's in a few bits or in many.
-        self.stations = [self.rng.getrandbits(32) | 1 for _ in range(max(3, self.ports))]
-        self.macs = [self.rng.getrandbits(48) for _ in self.stations]
-        self.udp_ports = [5000, 5001, self.rng.getrandbits(16) | 1]
+        addresses = random.Random(f"addresses {seed}")
+        self.stations = [addresses.getrandbits(32) | 1 for _ in range(max(3, self.ports))]
+        self.macs = [addresses.getrandbits(48) for _ in self.stations]
+        self.udp_ports = [addresses.getrandbits(16) | 1 for _ in range(2)]
         self.heard_at = 0
         self.margin = 300  # cycles that an access takes, except for a commit
         self.epochs = [self.rng.getrandbits(16) for _ in range(self.jobs)]
