@@ -65,6 +65,29 @@ async def drops_and_counts_every_fault(dut):
     assert all(card.model.counters[reason] >= card.ports for reason in counted)
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def refuses_a_host_of_version_1(dut):
+    """The card drops and counts packets of every kind that hosts send, of members and of others."""
+    rng = random.Random(8)
+    card = UdpCard(dut)
+    await card.reset()
+    await card.set_up(epoch=7)
+    sent = 0
+    for kind, (*_, from_card) in zwire.KINDS.items():
+        if from_card:
+            continue
+        payload = elements(rng, card.chunk, card.format) if kind == zwire.KIND_DATA else b""
+        header = data_header(card, 0, 0, epoch=7) | {"kind": kind, "version": 1}
+        for sender in (card.members[0], card.members[0]._replace(ip=card.members[0].ip ^ 1)):
+            card.put(card.frame(sender, header | {"mask": 0}, payload))
+            sent += 1
+    await card.quiet()
+    assert not card.sent and not card.answers and not card.replies
+    assert sent == 10
+    assert await counters(card, ["bad_version", "stored", "stranger"]) == {"bad_version": sent, "stored": 0, "stranger": 0}
+    await work_on(card, rng, epoch=7)
+
+
 def spoiled(rng, card, port, header, faults):
     """Returns a member's frame with faults, whose elements are not the member's, and whether its FCS is wrong."""
     message = card.message(header, elements(rng, header["length"], card.format))

@@ -109,13 +109,15 @@ var allowed = map[string][]string{
 	"verify/protocol/explore": {},
 	"verify/protocol/carry":   {},
 	"verify/protocol/hosts":   {},
+	"verify/protocol/trees":   {},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":      {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
-	"verify/gateware/mutate":   {"hwgen/leaf"},
-	"verify/gateware/synth":    {"hwgen/cells", "hwgen/boards"},
-	"verify/system/faults":     {"driver/frame", "driver/transport", "driver/wire"},
-	"verify/system/soak":       {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
+	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/gateware/mutate": {"hwgen/leaf"},
+	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
+	"verify/system/faults":   {"driver/frame", "driver/transport", "driver/wire"},
+	"verify/system/soak": {"driver", "driver/daemon", "driver/frame", "driver/transport", "driver/transport/serve", "driver/virtual/clock", "driver/virtual/ethernet", "driver/virtual/frameport",
+		"driver/virtual/simulator", "driver/wire", "verify/system/faults", "verify/system/frames"},
 	"verify/system/shared":     {"driver", "driver/daemon", "driver/daemon/protocol", "driver/frame", "driver/model", "driver/transport", "driver/transport/serve", "driver/wire", "verify/reference/oracle"},
 	"verify/system/namespaces": {"driver", "driver/transport/serve"},
 	// It runs verify/protocol/explore and reads its output.
@@ -132,6 +134,7 @@ var testsNever = map[string][]string{
 	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/carry":   {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/hosts":   {"driver", "driver/...", "hwgen/...", "verify/..."},
+	"verify/protocol/trees":   {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/walks":   {"driver", "hwgen/..."},
 	"hwgen/...":               {"driver/model", "driver"},
 }
