@@ -36,7 +36,7 @@ const (
 // quantity is a column of the figure: a factor by which a transport is better than a ring.
 type quantity struct {
 	title  string
-	factor func(x, ring cell) float64
+	factor func(x, ring cell) (factor float64, above string)
 	claim  float64
 	most   float64
 }
@@ -45,8 +45,8 @@ type quantity struct {
 // it, with PANAMA's claims as lines.
 func picture(c configuration, cells []cell) string {
 	quantities := []quantity{
-		{"job: faster than a ring by", func(x, ring cell) float64 { return over(ring.IterationMS, x.IterationMS) }, claimJobs, 0},
-		{"short flows: 99th percentile better by", func(x, ring cell) float64 { return over(ring.P99US, x.P99US) }, claimShort, 0},
+		{"job: faster than a ring by", func(x, ring cell) (float64, string) { return c.suite(x.Suite).factor(ring, x) }, claimJobs, 0},
+		{"short flows: 99th percentile better by", func(x, ring cell) (float64, string) { return over(ring.P99US, x.P99US), "" }, claimShort, 0},
 	}
 	var rows []transport
 	for _, t := range c.Transports {
@@ -61,7 +61,8 @@ func picture(c configuration, cells []cell) string {
 		q.most = q.claim
 		for _, t := range rows {
 			for _, s := range drawn {
-				q.most = max(q.most, q.of(cells, s, t))
+				v, _ := q.of(cells, s, t)
+				q.most = max(q.most, v)
 			}
 		}
 		q.most *= 1.15
@@ -96,7 +97,7 @@ text { fill: #16324f; font-size: 10px; }
 `, width, bottom+28, b.String())
 }
 
-func (q *quantity) of(cells []cell, s series, t transport) float64 {
+func (q *quantity) of(cells []cell, s series, t transport) (factor float64, above string) {
 	return q.factor(find(cells, s.suite, s.load, t.Name), find(cells, s.suite, s.load, "ring"))
 }
 
@@ -106,13 +107,13 @@ func (q *quantity) draw(b *strings.Builder, cells []cell, rows []transport, left
 	fmt.Fprintf(b, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", left, barTop-8, column, bottom-barTop+8)
 	for i, t := range rows {
 		for k, s := range drawn {
-			v := q.of(cells, s, t)
+			v, above := q.of(cells, s, t)
 			if v == 0 {
 				continue
 			}
 			y := barTop + i*rowHeight + k*bar1
 			fmt.Fprintf(b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", s.class, left, y, x(v)-float64(left), bar1-1)
-			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", x(v)+3, y+bar1-2, v)
+			fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\">%s%.2f</text>\n", x(v)+3, y+bar1-2, strings.ReplaceAll(above, ">", "&gt;"), v)
 		}
 	}
 	for _, line := range []struct {

@@ -87,12 +87,8 @@ func tables(c configuration, cells []cell) string {
 }
 
 func table(b *strings.Builder, c configuration, cells []cell) {
-	title := cells[0].Suite
-	for _, s := range c.Suites {
-		if s.Name == title {
-			title = s.Title
-		}
-	}
+	s := c.suite(cells[0].Suite)
+	title := s.Title
 	if cells[0].Load > 0 {
 		title += fmt.Sprintf(", load %g", cells[0].Load)
 	}
@@ -103,9 +99,48 @@ func table(b *strings.Builder, c configuration, cells []cell) {
 	for _, x := range cells {
 		t, _ := c.transport(x.Transport)
 		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %.0f | %.1f %% | %d | %d |\n", t.Title, x.Iterations,
-			number(x.IterationMS, "%.2f"), number(over(ring.IterationMS, x.IterationMS), "%.2f"), number(x.MedianUS, "%.0f"),
+			s.iteration(x), s.faster(ring, x), number(x.MedianUS, "%.0f"),
 			number(x.P99US, "%.0f"), spread(x), x.HighestKB, 100*x.Marked, x.Dropped, x.Asks)
 	}
+}
+
+// suite returns the suite of a name.
+func (c *configuration) suite(name string) suite {
+	for _, s := range c.Suites {
+		if s.Name == name {
+			return s
+		}
+	}
+	return suite{Name: name, Title: name}
+}
+
+// bound returns the mean time of an iteration, or what it is above if none ended.
+func (s suite) bound(x cell) (ms float64, above string) {
+	if x.Iterations == 0 {
+		return s.MeasuredMS + s.ComputeMS, "> "
+	}
+	return x.IterationMS, ""
+}
+
+func (s suite) iteration(x cell) string {
+	ms, above := s.bound(x)
+	return fmt.Sprintf("%s%.2f", above, ms)
+}
+
+// faster formats how much faster a transport is than a ring.
+func (s suite) faster(ring, x cell) string {
+	factor, above := s.factor(ring, x)
+	return above + number(factor, "%.2f")
+}
+
+// factor returns how much faster a transport is than a ring, or 0 if it is unknown. The factor is
+// above that if no iteration of the ring ended.
+func (s suite) factor(ring, x cell) (factor float64, above string) {
+	if ring.Transport == "" || x.Iterations == 0 {
+		return 0, ""
+	}
+	ms, above := s.bound(ring)
+	return ms / x.IterationMS, above
 }
 
 func number(v float64, format string) string {
@@ -178,11 +213,13 @@ func claims(b *strings.Builder, c configuration, cells []cell) {
 		}
 		for _, load := range s.Loads {
 			ring := find(cells, s.Name, load, "ring")
+			_, above := s.bound(ring)
 			job, jobBy := best(c, s, func(name string) float64 {
-				return over(ring.IterationMS, find(cells, s.Name, load, name).IterationMS)
+				factor, _ := s.factor(ring, find(cells, s.Name, load, name))
+				return factor
 			})
 			short, shortBy := best(c, s, func(name string) float64 { return over(ring.P99US, find(cells, s.Name, load, name).P99US) })
-			fmt.Fprintf(b, "| %s | %g | %s | %s | %s | %s |\n", s.Title, load, number(job, "%.2f"), jobBy, number(short, "%.2f"), shortBy)
+			fmt.Fprintf(b, "| %s | %g | %s | %s | %s | %s |\n", s.Title, load, above+number(job, "%.2f"), jobBy, number(short, "%.2f"), shortBy)
 		}
 	}
 }
