@@ -165,7 +165,7 @@ class Card:
         self.shared = shared
         self.values = {
             "MAGIC": zwire.MAGIC,
-            "VERSION": 1,
+            "VERSION": 2,
             "LANES": lanes,
             "PORTS": ports,
             **self.arithmetic.idents,

@@ -213,7 +213,7 @@ FULL = (1 << BEAT_BITS // 8) - 1
 
 def data_beats(vid, count, last=True):
     """Returns beats of data for vid; last: whether the last beat ends the packet."""
-    head = header_bits({"version": 1, "kind": zwire.KIND_DATA, "vid": vid})
+    head = header_bits({"version": 2, "kind": zwire.KIND_DATA, "vid": vid})
     return [{"tdata": i, "tkeep": FULL, "tlast": int(last and i == count - 1), "tuser": head} for i in range(count)]
 
 

@@ -37,7 +37,7 @@ class Transmitter:
 
     def put(self, header, payload, ports):
         """Queues a packet for the ports, and the frames that are to come of it."""
-        header = {"version": 1, **header}
+        header = {"version": 2, **header}
         raw = int.from_bytes(model.pack(header, 30), "little")
         dest = sum(1 << port for port in ports)
         if payload:
@@ -129,7 +129,7 @@ async def writes_a_checksum_of_0_as_ffff(dut):
     rng = random.Random(3)
     transmitter = Transmitter(dut, rng)
     header = {"kind": zwire.KIND_STATUS, "flags": 0, "vid": 7}
-    data = ethernet.datagram({"version": 1, **header})
+    data = ethernet.datagram({"version": 2, **header})
     for port, (mac, _, _) in enumerate(transmitter.members):
         ip = 0x0A000000 + rng.getrandbits(23)
         if port % 2 == 0:

@@ -164,7 +164,7 @@ def garbage(rng):
     out = b""
     for _ in range(rng.randint(1, 4)):
         out += rng.choice(
-            [rng.randbytes(rng.randint(1, 9)), SYNC[: rng.randint(1, 3)], SYNC, SYNC + b"\x51", SYNC + SYNC, b"\xa5" * 5]
+            [rng.randbytes(rng.randint(1, 9)), SYNC[: rng.randint(1, 3)], SYNC, SYNC + b"\x52", SYNC + SYNC, b"\xa5" * 5]
         )
     return out
 
@@ -175,12 +175,12 @@ def refused_frame(rng, chunk):
     header |= rng.choice(
         [
             {},
-            {"version": rng.choice([0, 2, 15])},
+            {"version": rng.choice([0, 1, 3, 15])},
             {"kind": rng.choice([0, 6, 7, 15])},
             {"kind": rng.choice([zwire.KIND_RESULT, zwire.KIND_REPLAY, zwire.KIND_STATUS, zwire.KIND_REPLY])},
         ]
     )
-    raw = model.pack({"version": 1, **header}, 14)
+    raw = model.pack({"version": 2, **header}, 14)
     payload = rng.randbytes(rng.randint(0, 12))
     return SYNC + raw + model.crc16(raw).to_bytes(2, "big") + payload
 
@@ -273,6 +273,20 @@ async def reads_the_frames_written_by_hand(dut):
     got = [model.unpack(b["header"].to_bytes(22, "little")) for b in receiver.registers.beats]
     assert got == [{k: v for k, v in h.items() if k != "receivers"} for h in accesses]
     assert receiver.counts["header_crc"] == refused
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def refuses_a_host_of_version_1(dut):
+    """The ask that was written by hand for version 1 is counted and dropped; the next frame arrives."""
+    receiver = Receiver(dut)
+    await receiver.begin()
+    receiver.put(bytes.fromhex("a5 54 52 42 21 00 05 00 cd ab 03 00 fe ff ff ff 00 00 44 80"))
+    receiver.put(model.frame({"kind": zwire.KIND_ASK, "vid": 9}) * 3)
+    await receiver.settle()
+    vids = [model.unpack(raw)["vid"] for raw, *_ in receiver.packets()]
+    assert vids and set(vids) == {9}
+    assert receiver.counts["bad_version"] == 1
+    assert receiver.counts["header_crc"] == 0
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

@@ -36,7 +36,7 @@ class Transmitter:
 
     def put(self, header, payload):
         """Queues a packet of the core, or a reply."""
-        raw = int.from_bytes(model.pack({"version": 1, **header}, 30), "little")
+        raw = int.from_bytes(model.pack({"version": 2, **header}, 30), "little")
         if header["kind"] == zwire.KIND_REPLY:
             self.replies.put({"header": raw & ((1 << 176) - 1)})
         elif payload:
@@ -88,7 +88,7 @@ def some_packet(rng, beat):
 def fields(header):
     """Returns a header as parsed from the link."""
     present = zwire.FIELDS if header["kind"] in PAYLOAD_KINDS else [f for f in zwire.FIELDS if f != "receivers"]
-    return {**dict.fromkeys(present, 0), "version": 1, **header}
+    return {**dict.fromkeys(present, 0), "version": 2, **header}
 
 
 def split(packets):

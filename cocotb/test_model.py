@@ -61,8 +61,8 @@ def test_ecn_marks_merge_without_inventing_congestion():
 
 
 def test_an_ask_has_the_layout_of_the_specification():
-    header = {"version": 1, "kind": zwire.KIND_ASK, "job": 2, "epoch": 0x1234, "rank": 5, "vid": 0x89ABCDEF}
-    raw = bytes.fromhex("21 00 02 00 34 12 05 00 ef cd ab 89 00 00")
+    header = {"version": 2, "kind": zwire.KIND_ASK, "job": 2, "epoch": 0x1234, "rank": 5, "vid": 0x89ABCDEF}
+    raw = bytes.fromhex("22 00 02 00 34 12 05 00 ef cd ab 89 00 00")
     assert model.pack(header, 14) == raw
     assert model.unpack(raw)["vid"] == 0x89ABCDEF
 
@@ -106,7 +106,7 @@ class OwnedCard:
     def send(self, kind, rank, vid, value=0.0, port=None, **change):
         """Sends a packet from the port numbered like its rank; returns kinds, codes and ports of
         the card's packets."""
-        header = {"version": 1, "kind": kind, "job": 0, "epoch": self.EPOCH, "rank": rank, "vid": vid} | change
+        header = {"version": 2, "kind": kind, "job": 0, "epoch": self.EPOCH, "rank": rank, "vid": vid} | change
         payload = b""
         if kind == zwire.KIND_DATA:
             header |= {"format": zwire.FORMAT_FP32, "length": 1, "flags": 0}

@@ -36,7 +36,7 @@ def send(card, vid, epoch, chunk):
     for port, payload in enumerate(chunk):
         header = data_header(card, port, vid, epoch)
         card.send(port, header, payload)
-        expected += card.model.packet(port, header | {"flags": 0, "job": 0, "code": 0, "version": 1}, payload, False)
+        expected += card.model.packet(port, header | {"flags": 0, "job": 0, "code": 0, "version": 2}, payload, False)
     return expected
 
 

@@ -65,6 +65,29 @@ async def drops_and_counts_every_fault(dut):
     assert all(card.model.counters[reason] >= card.ports for reason in counted)
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def refuses_a_host_of_version_1(dut):
+    """The card drops and counts packets of every kind that hosts send, of members and of others."""
+    rng = random.Random(8)
+    card = UdpCard(dut)
+    await card.reset()
+    await card.set_up(epoch=7)
+    sent = 0
+    for kind, (*_, from_card) in zwire.KINDS.items():
+        if from_card:
+            continue
+        payload = elements(rng, card.chunk, card.format) if kind == zwire.KIND_DATA else b""
+        header = data_header(card, 0, 0, epoch=7) | {"kind": kind, "version": 1}
+        for sender in (card.members[0], card.members[0]._replace(ip=card.members[0].ip ^ 1)):
+            card.put(card.frame(sender, header | {"mask": 0}, payload))
+            sent += 1
+    await card.exchange(0, data_header(card, 0, 0, epoch=7), elements(rng, card.chunk, card.format))
+    assert sent == 10
+    assert await card.read("COUNT_BAD_VERSION") == sent
+    assert await card.read("COUNT_STORED") == 1
+    assert not card.answers and not card.replies
+
+
 def spoiled(rng, card, port, header, faults):
     """Returns a member's frame with faults, whose elements are not the member's, and whether its FCS is wrong."""
     message = card.message(header, elements(rng, header["length"], card.format))

@@ -129,7 +129,7 @@ class Traffic:
         if wrong == "bad":
             return await self.data(rank, vid, bad=True)
         change = {
-            "version": rng.choice([0, 2, 15]),
+            "version": rng.choice([0, 1, 3, 15]),
             "kind": rng.choice([0, 6, 7, 8, 9, 10, 11, 15]),
             "job": (self.block.number + rng.choice([1, rng.randint(1, 255)])) % 256,
             "epoch": rng.getrandbits(16),

@@ -64,8 +64,11 @@ func (e *VersionError) place() place      { return place{card: e.Name} }
 func (e *VersionError) rest(place) string { return e.text("it") }
 
 func (e *VersionError) text(card string) string {
-	return fmt.Sprintf("%s speaks protocol version %d, this driver version %d; generate the card again with the hwgen of this driver",
-		card, e.Got, e.Want)
+	remedy := "generate the card again with the hwgen of this driver"
+	if e.Got > e.Want {
+		remedy = "use a newer driver"
+	}
+	return fmt.Sprintf("%s speaks protocol version %d, this driver version %d; %s", card, e.Got, e.Want, remedy)
 }
 
 // HashError is the error of Open when the card's configuration hash is not the expected one.

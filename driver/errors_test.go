@@ -103,6 +103,18 @@ func TestErrorsNameTheirPlaceOnce(t *testing.T) {
 	}
 }
 
+// TestVersionErrorNamesItsRemedy checks both remedies: the older side is the one to replace.
+func TestVersionErrorNamesItsRemedy(t *testing.T) {
+	for want, err := range map[string]*VersionError{
+		"speaks protocol version 1, this driver version 2; generate the card again with the hwgen of this driver": {Name: here, Got: 1, Want: 2},
+		"speaks protocol version 3, this driver version 2; use a newer driver":                                    {Name: here, Got: 3, Want: 2},
+	} {
+		if got := err.Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q does not end with %q", got, want)
+		}
+	}
+}
+
 // TestErrorsOfOtherPlacesNameThem checks that nested errors of another card or job name it.
 func TestErrorsOfOtherPlacesNameThem(t *testing.T) {
 	ended := func(err error) string {

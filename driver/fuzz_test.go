@@ -206,7 +206,7 @@ func (b *liveCard) checkFlow(f *flow) {
 // bytes.
 func FuzzHostileCard(f *testing.F) {
 	start := []byte{0, 0, 4, 0, 0, 0, 0, 0}
-	f.Add(start, []byte("\xa5TRB\xb1"))
+	f.Add(start, []byte("\xa5TRB\xb2"))
 	f.Add(bytes.Join([][]byte{start, {3, 0, 0, 0, 0, 7, 7, 0}, {3, 0, 1, 0, 0, 7, 7, 0}, {11, 0, 2, 0, 0, 7, 7, 0}, {19, 0, 2, 1, 2, 3, 0, 0}}, nil), []byte{})
 	f.Add(bytes.Join([][]byte{{0, 1, 1}, {0, 1, 2}, {19, 1, 0, 0, byte(wire.CodeEvicted), 1, 0, 0}, {3, 1, 0, 0, 0, 6, 7, wire.FlagPartial}}, make([]byte, 5)), []byte{})
 	f.Add(bytes.Join([][]byte{{1, 0, 3, 0, 0, 0, 0, 0}, {27, 0, 3, 1, 0, 9, 0, 0}, {2, 0, 255, 255, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0}}, nil), []byte{})

@@ -514,7 +514,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	status, stdout, _ := hwgen("-version")
 	assert.Equal(t, exitDone, status)
-	assert.Contains(t, stdout, "protocol version 1")
+	assert.Contains(t, stdout, "protocol version 2")
 }
 
 // -json prints the manifest, with or without -dry-run.

@@ -33,7 +33,7 @@ localparam integer HDR_MASK_BYTES = 22;  // with a mask
 localparam integer HDR_MAX_BYTES = 30;  // with a mask and receivers
 
 // Kinds
-localparam [3:0] VERSION = 4'd1;  // of the protocol
+localparam [3:0] VERSION = 4'd2;  // of the protocol
 localparam [3:0] KIND_DATA = 4'd1;
 localparam [3:0] KIND_ASK = 4'd2;
 localparam [3:0] KIND_FINISH = 4'd3;

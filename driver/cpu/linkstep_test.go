@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"bytes"
+	"cmp"
 	"testing"
 
 	"tributary/driver/frame"
@@ -86,7 +87,7 @@ func (x *links) frame(b []byte) []byte {
 		return frame.Append(b, &h, nil)
 	}
 	_, p := x.packet()
-	p.Header.Version = max(p.Header.Version, 1) // 0 means the right one
+	p.Header.Version = cmp.Or(p.Header.Version, 2) // 0 means the right one
 	return frame.Append(b, &p.Header, p.Payload)
 }
 

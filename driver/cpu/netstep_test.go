@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"bytes"
+	"cmp"
 	"math/bits"
 	"slices"
 	"testing"
@@ -232,7 +233,7 @@ func (x *nets) member(job, rank uint8) wire.Address {
 func (x *nets) packet(p Packet) {
 	s := x.script
 	from := x.member(p.Job, p.Rank)
-	p.Header.Version = max(p.Header.Version, 1) // 0 means the right one
+	p.Header.Version = cmp.Or(p.Header.Version, 2) // 0 means the right one
 	switch s.below(64) {
 	case 0:
 		p.Format = wire.Format(s.byte())

@@ -259,7 +259,7 @@ func TestGoroutines(t *testing.T) {
 		working.Go(func() {
 			for vid := range uint32(chunks) {
 				p := Packet{Header: frame.Header{
-					Version: 1, Kind: wire.KindData, Format: wire.Int32, Epoch: 1, Rank: uint8(rank), VID: vid, Length: 4,
+					Version: 2, Kind: wire.KindData, Format: wire.Int32, Epoch: 1, Rank: uint8(rank), VID: vid, Length: 4,
 				}, Payload: make([]byte, 16)}
 				p.Payload[0] = byte(rank + 1)
 				x.card.Handle(rank, &p)
@@ -295,7 +295,7 @@ func TestNoticeGoesToARankPerPacket(t *testing.T) {
 		rank  uint8
 	}{{0b1000, 2}, {AllPorts, 0}} {
 		require.True(t, x.next(want.ready))
-		assert.Equal(t, model.Header{Version: 1, Kind: wire.KindStatus, Epoch: 1, Rank: want.rank, Code: wire.CodeOverdue, Mask: 0b010}, model.Header(x.out.Header))
+		assert.Equal(t, model.Header{Version: 2, Kind: wire.KindStatus, Epoch: 1, Rank: want.rank, Code: wire.CodeOverdue, Mask: 0b010}, model.Header(x.out.Header))
 	}
 	assert.False(t, x.next(AllPorts))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,7 @@ func (h *host) access(kind wire.Kind, addr uint32, value uint64) frame.Header {
 	h.t.Helper()
 	h.send(frame.Header{Kind: kind, VID: addr, Length: 77, Mask: value})
 	f := h.receive()
-	require.Equal(h.t, frame.Header{Version: 1, Kind: wire.KindReply, Code: f.Code, VID: addr, Length: 77, Mask: f.Mask}, f.Header)
+	require.Equal(h.t, frame.Header{Version: 2, Kind: wire.KindReply, Code: f.Code, VID: addr, Length: 77, Mask: f.Mask}, f.Header)
 	return f.Header
 }
 
@@ -105,7 +106,7 @@ func TestServeOneHostAfterAnother(t *testing.T) {
 			h.data(epoch, 1, vid, byte(vid))
 			f := h.receive()
 			assert.Equal(t, frame.Header{
-				Version: 1, Kind: wire.KindResult, Format: wire.Int32, Epoch: epoch, VID: vid, Length: 2, Mask: 3, Receivers: 3,
+				Version: 2, Kind: wire.KindResult, Format: wire.Int32, Epoch: epoch, VID: vid, Length: 2, Mask: 3, Receivers: 3,
 			}, f.Header)
 			assert.Equal(t, []byte{3 + byte(vid), 0, 0, 0, 3 + byte(vid), 0, 0, 0}, f.Payload)
 		}
@@ -120,6 +121,18 @@ func TestServeOneHostAfterAnother(t *testing.T) {
 	assert.EqualValues(t, 3, h.access(wire.KindRegRead, wire.CounterAddr(int(countLinkDown)), 0).Mask)
 	assert.EqualValues(t, 0, h.access(wire.KindRegRead, wire.CounterAddr(int(countHunted)), 0).Mask, "half frames are dropped")
 	require.NoError(t, h.leave())
+}
+
+// TestServeRefusesVersion1 checks that the link counts and drops what a host of version 1 sends, and
+// takes packets of version 2 after it.
+func TestServeRefusesVersion1(t *testing.T) {
+	h := connect(t, newServed(t))
+	h.send(frame.Header{Version: 1, Kind: wire.KindAsk, Epoch: 1, Rank: 1, VID: 5})
+	h.send(frame.Header{Version: 1, Kind: wire.KindRegWrite, VID: wire.RegOwner, Mask: 7})
+	assert.Zero(t, h.access(wire.KindRegRead, wire.RegOwner, 0).Mask)
+	badVersion := slices.IndexFunc(wire.Counters, func(c wire.CounterInfo) bool { return c.Name == "bad_version" })
+	assert.EqualValues(t, 2, h.access(wire.KindRegRead, wire.CounterAddr(badVersion), 0).Mask)
+	assert.NoError(t, h.leave())
 }
 
 func TestServeRefusesASecondHost(t *testing.T) {

@@ -428,7 +428,7 @@ func TestDirectStranger(t *testing.T) {
 		for rank := range byte(3) {
 			for vid := range uint32(8) {
 				d := make([]byte, 14+64)
-				d[0], d[1], d[2], d[3] = 1|byte(wire.KindData)<<4, byte(wire.ECT0), byte(j.Number()), byte(wire.FP32)
+				d[0], d[1], d[2], d[3] = 2|byte(wire.KindData)<<4, byte(wire.ECT0), byte(j.Number()), byte(wire.FP32)
 				binary.LittleEndian.PutUint16(d[4:], j.Epoch())
 				d[6] = rank
 				binary.LittleEndian.PutUint32(d[8:], uint32(10*n)+vid)
@@ -439,7 +439,7 @@ func TestDirectStranger(t *testing.T) {
 		}
 		for _, addr := range []uint32{wire.RegOwner, wire.RegRelease, wire.RegReset, wire.RegJobAbort, wire.MemberAddr(wire.RegMemberAddress, 0)} {
 			d := make([]byte, 22)
-			d[0] = 1 | byte(wire.KindRegWrite)<<4
+			d[0] = 2 | byte(wire.KindRegWrite)<<4
 			binary.LittleEndian.PutUint32(d[8:], addr)
 			binary.LittleEndian.PutUint64(d[14:], uint64(j.Number())<<48|uint64(j.Epoch())<<32)
 			send(d)

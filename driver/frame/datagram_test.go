@@ -69,7 +69,7 @@ func TestDatagramsByHand(t *testing.T) {
 
 // TestDatagramAsBytes compares an ask with bytes that were written by hand.
 func TestDatagramAsBytes(t *testing.T) {
-	want := unhex("21 00 03 00 34 12 05 00 78 56 34 12 00 00")
+	want := unhex("22 00 03 00 34 12 05 00 78 56 34 12 00 00")
 	want = binary.LittleEndian.AppendUint32(want, crc32c(want))
 	h := Header{Kind: wire.KindAsk, Job: 3, Epoch: 0x1234, Rank: 5, VID: 0x12345678}
 	if got := AppendDatagram(nil, &h, nil); !bytes.Equal(got, want) {
@@ -112,9 +112,9 @@ func changed(b []byte, at int, to byte) []byte {
 // TestWrongDatagrams: each wrong datagram is dropped, and its first failed check is counted, in the
 // order of NETWORK.md, section 2.
 func TestWrongDatagrams(t *testing.T) {
-	data := unhex("11 02 00 01 00 00 00 00 00 00 00 00 02 00" + "01 02 03 04 05 06 07 08") // 2 of fp32
-	reply := unhex("b1 00 00 00 00 00 00 00 00 00 00 00 07 00" + "01 00 00 00 00 00 00 00")
-	result := append(unhex("81 02 00 01 00 00 00 00 00 00 00 00 01 00"+"01 00 00 00 00 00 00 00"+"01 00 00 00 00 00 00 00"), 1, 2, 3, 4)
+	data := unhex("12 02 00 01 00 00 00 00 00 00 00 00 02 00" + "01 02 03 04 05 06 07 08") // 2 of fp32
+	reply := unhex("b2 00 00 00 00 00 00 00 00 00 00 00 07 00" + "01 00 00 00 00 00 00 00")
+	result := append(unhex("82 02 00 01 00 00 00 00 00 00 00 00 01 00"+"01 00 00 00 00 00 00 00"+"01 00 00 00 00 00 00 00"), 1, 2, 3, 4)
 	largest := append(changed(changed(data[:14], 12, 0), 13, 8), make([]byte, wire.MaxDatagramPayload)...) // 2,048 of fp32
 	larger := append(changed(changed(data[:14], 12, 1), 13, 8), make([]byte, wire.MaxDatagramPayload+4)...)
 	good, short, crc := DatagramStats{Packets: 1}, DatagramStats{Short: 1}, DatagramStats{CRC: 1}
@@ -132,12 +132,12 @@ func TestWrongDatagrams(t *testing.T) {
 		"17 bytes":                {ToCard, signed(data[:13]), short},
 		"17 bytes, no CRC":        {ToCard, data[:17], short},
 		"a flipped bit":           {ToCard, changed(signed(data), 20, 0x55), crc},
-		"a flipped bit in front":  {ToCard, changed(signed(data), 0, 0x12), crc},
+		"a flipped bit in front":  {ToCard, changed(signed(data), 0, 0x02), crc},
 		"a flipped bit in CRC":    {ToCard, changed(signed(data), 25, 0), crc},
-		"other version":           {ToCard, signed(changed(data, 0, 0x12)), version},
-		"other version and kind":  {ToCard, signed(changed(data, 0, 0x72)), version},
-		"unknown kind":            {ToCard, signed(changed(data, 0, 0x71)), kind},
-		"kind 0":                  {ToCard, signed(changed(data, 0, 0x01)), kind},
+		"other version":           {ToCard, signed(changed(data, 0, 0x11)), version},
+		"other version and kind":  {ToCard, signed(changed(data, 0, 0x71)), version},
+		"unknown kind":            {ToCard, signed(changed(data, 0, 0x72)), kind},
+		"kind 0":                  {ToCard, signed(changed(data, 0, 0x02)), kind},
 		"data from a card":        {FromCard, signed(data), kind},
 		"a reply to a card":       {ToCard, signed(reply), kind},
 		"length 0":                {ToCard, signed(changed(data, 12, 0)[:14]), length},
@@ -165,7 +165,7 @@ func TestWrongDatagrams(t *testing.T) {
 
 // TestDataToACard: a card sizes data by its own format, and refuses more than its chunk.
 func TestDataToACard(t *testing.T) {
-	header := unhex("11 02 00 01 00 00 00 00 00 00 00 00 02 00") // 2 of fp32
+	header := unhex("12 02 00 01 00 00 00 00 00 00 00 00 02 00") // 2 of fp32
 	bf16 := changed(header, 3, byte(wire.BF16))
 	for name, c := range map[string]struct {
 		header  []byte
@@ -178,8 +178,8 @@ func TestDataToACard(t *testing.T) {
 		"the largest":            {changed(header, 12, 3), 12, DatagramStats{Packets: 1}},
 		"more than the chunk":    {changed(header, 12, 4), 16, DatagramStats{BadLength: 1}},
 		"none":                   {changed(header, 12, 0), 0, DatagramStats{BadLength: 1}},
-		"an ask with a payload":  {changed(header, 0, 0x21), 8, DatagramStats{BadLength: 1}},
-		"an ask that has length": {changed(header, 0, 0x21), 0, DatagramStats{Packets: 1}},
+		"an ask with a payload":  {changed(header, 0, 0x22), 8, DatagramStats{BadLength: 1}},
+		"an ask that has length": {changed(header, 0, 0x22), 0, DatagramStats{Packets: 1}},
 	} {
 		checker := NewCardDatagramChecker(3, wire.FP32)
 		var f Frame

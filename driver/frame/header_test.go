@@ -33,7 +33,7 @@ func TestHeaderFollowsTable(t *testing.T) {
 	for _, kind := range wire.Kinds {
 		for range 50 {
 			h := Header{
-				Version: 1, Kind: kind.Kind, Flags: uint8(rng.Uint32()), Job: uint8(rng.Uint32()),
+				Version: 2, Kind: kind.Kind, Flags: uint8(rng.Uint32()), Job: uint8(rng.Uint32()),
 				Format: wire.Format(rng.Uint32()), Epoch: uint16(rng.Uint32()), Rank: uint8(rng.Uint32()),
 				Code: wire.Code(rng.Uint32()), VID: rng.Uint32(), Length: uint16(rng.Uint32()),
 			}

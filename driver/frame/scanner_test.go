@@ -122,7 +122,7 @@ func TestScannerPassesOver(t *testing.T) {
 		{"flipped header", flip(status(9), 12), Stats{Headers: 1, Frames: 1, HeaderCRC: 1, Hunted: 28}},
 		{"flipped header CRC", flip(status(9), 27), Stats{Headers: 1, Frames: 1, HeaderCRC: 1, Hunted: 28}},
 		{"flipped payload", flip(result(9, 4, rng), 40), Stats{Headers: 2, Frames: 1, PayloadCRC: 1}},
-		{"other version", frame(Header{Version: 2, Kind: wire.KindStatus}, 0), Stats{Headers: 2, Frames: 1, BadVersion: 1}},
+		{"other version", frame(Header{Version: 1, Kind: wire.KindStatus}, 0), Stats{Headers: 2, Frames: 1, BadVersion: 1}},
 		{"a kind that goes to the card", frame(Header{Kind: wire.KindAsk}, 0), Stats{Headers: 2, Frames: 1, BadKind: 1}},
 		{"no kind", frame(Header{Kind: 15}, 0), Stats{Headers: 2, Frames: 1, BadKind: 1}},
 		{"length 0", frame(Header{Kind: wire.KindResult, Format: wire.FP32}, 0), Stats{Headers: 2, Frames: 1, BadLength: 1, Hunted: 2}},

@@ -19,7 +19,7 @@ var spoil = []struct {
 	answered bool
 	apply    func(*Packet)
 }{
-	{wire.CodeBadVersion, true, func(p *Packet) { p.Version = 2 }},
+	{wire.CodeBadVersion, true, func(p *Packet) { p.Version = 1 }},
 	{wire.CodeBadKind, true, func(p *Packet) { p.Kind = wire.KindResult }},
 	{wire.CodeBadJob, true, func(p *Packet) { p.Job = 1 }},
 	{wire.CodeBadEpoch, true, func(p *Packet) { p.Epoch++ }},
@@ -44,7 +44,7 @@ func TestEachCheckRefuses(t *testing.T) {
 		if ok {
 			assert.Equal(t, uint64(1), ports, "the port it came by")
 			assert.Equal(t, Header{
-				Version: 1, Kind: wire.KindStatus, Job: p.Job, Epoch: p.Epoch,
+				Version: 2, Kind: wire.KindStatus, Job: p.Job, Epoch: p.Epoch,
 				Rank: p.Rank, Code: c.code, VID: p.VID,
 			}, out.Header)
 		}

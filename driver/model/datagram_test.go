@@ -63,14 +63,14 @@ func TestDatagramChecksInTheirOrder(t *testing.T) {
 	good := element(0, 10, 1)
 	header := AppendHeader(nil, &good.Header, true)
 
-	header[0] = 7<<4 | 2 // a kind and a version that there are not
+	header[0] = 7<<4 | 1 // no kind, and the version before
 	s.drops(header[:13], hostD, "short")
 	s.drops(append(header[:13:13], 0, 0, 0, 0), hostD, "short")
 	s.drops(append(header[:14:14], 0, 0, 0, 0), hostD, "datagram_crc")
 	s.drops(sealed(header), hostD, "frames", "bad_version")
-	header[0] = 7<<4 | 1
+	header[0] = 7<<4 | 2
 	s.drops(sealed(header), hostD, "frames", "bad_kind")
-	header[0] = 1<<4 | 1
+	header[0] = 1<<4 | 2
 	s.drops(sealed(header), hostD, "frames", "bad_length")
 	whole := append(header, good.Payload...)
 	s.drops(sealed(whole), hostD, "frames", "stranger")

@@ -90,7 +90,7 @@ func TestCollectingSlotIsReportedWithTheRanksItWaitsFor(t *testing.T) {
 	d.sends()
 	d.card.Advance(1)
 	p := d.next()
-	assert.Equal(t, Header{Version: 1, Kind: wire.KindStatus, Epoch: 1, Rank: 1, Code: wire.CodeOverdue, VID: 10, Mask: 0b101}, p.Header)
+	assert.Equal(t, Header{Version: 2, Kind: wire.KindStatus, Epoch: 1, Rank: 1, Code: wire.CodeOverdue, VID: 10, Mask: 0b101}, p.Header)
 	d.sends()
 	assert.Equal(t, 1, d.count("overdue"))
 	assert.Equal(t, 1, d.count("statuses"))
@@ -185,7 +185,7 @@ func TestPartialSumHoldsPunctualContributions(t *testing.T) {
 	d.late()
 	sum := d.next()
 	assert.Equal(t, Header{
-		Version: 1, Kind: wire.KindResult, Flags: uint8(wire.CE) | wire.FlagPartial, Format: wire.FP32,
+		Version: 2, Kind: wire.KindResult, Flags: uint8(wire.CE) | wire.FlagPartial, Format: wire.FP32,
 		Epoch: 1, VID: 10, Length: 1, Mask: 0b101, Receivers: 0b111,
 	}, sum.Header, "all members are owed it")
 	assert.Equal(t, words(f(2.5)), sum.Payload)

@@ -58,9 +58,9 @@ func decodeHex(t testing.TB, digits string) []byte {
 }
 
 // askFrame is a whole frame, written by hand; askPacket is its packet.
-const askFrame = "a5 54 52 42 | 21 00 05 00 cd ab 03 00 fe ff ff ff 00 00 | 44 80"
+const askFrame = "a5 54 52 42 | 22 00 05 00 cd ab 03 00 fe ff ff ff 00 00 | c9 23"
 
-var askPacket = Packet{Header: Header{Version: 1, Kind: wire.KindAsk, Job: 5, Epoch: 0xabcd, Rank: 3, VID: 0xfffffffe}}
+var askPacket = Packet{Header: Header{Version: 2, Kind: wire.KindAsk, Job: 5, Epoch: 0xabcd, Rank: 3, VID: 0xfffffffe}}
 
 func TestReceivesTheHandWrittenFrames(t *testing.T) {
 	for _, size := range []int{1, 3, 1 << 10} {
@@ -123,7 +123,7 @@ func TestWrongPayloadCRC(t *testing.T) {
 
 func TestAPayloadBelongsToItsHeader(t *testing.T) {
 	// One frame's header and another's payload: the other has rank 0.
-	a := Packet{Header: Header{Version: 1, Kind: wire.KindData, Format: wire.FP32, Length: 1}, Payload: words(f(1))}
+	a := Packet{Header: Header{Version: 2, Kind: wire.KindData, Format: wire.FP32, Length: 1}, Payload: words(f(1))}
 	b := a
 	b.Rank, b.Payload = 1, words(f(2))
 	mixed := append(AppendFrame(nil, &a)[:20], AppendFrame(nil, &b)[20:]...)
@@ -148,12 +148,12 @@ func TestRejectedHeaders(t *testing.T) {
 		header  Header
 		counter string
 	}{
-		{"a version", Header{Version: 2, Kind: wire.KindAsk}, "bad_version"},
-		{"a version, and a kind", Header{Version: 2, Kind: 7}, "bad_version"},
-		{"no kind", Header{Version: 1, Kind: 0}, "bad_kind"},
-		{"no kind", Header{Version: 1, Kind: 15}, "bad_kind"},
-		{"an empty chunk", Header{Version: 1, Kind: wire.KindData}, "bad_length"},
-		{"a chunk too large", Header{Version: 1, Kind: wire.KindData, Length: 5}, "bad_length"},
+		{"a version", Header{Version: 1, Kind: wire.KindAsk}, "bad_version"},
+		{"a version, and a kind", Header{Version: 1, Kind: 7}, "bad_version"},
+		{"no kind", Header{Version: 2, Kind: 0}, "bad_kind"},
+		{"no kind", Header{Version: 2, Kind: 15}, "bad_kind"},
+		{"an empty chunk", Header{Version: 2, Kind: wire.KindData}, "bad_length"},
+		{"a chunk too large", Header{Version: 2, Kind: wire.KindData, Length: 5}, "bad_length"},
 	} {
 		w := newWireTap(t)
 		w.feed(5, append(headerFrame(c.header), decodeHex(t, askFrame)...)...)
@@ -167,8 +167,8 @@ func TestKindsOfTheOtherDirectionAreReadAsFourteenBytes(t *testing.T) {
 	// does not accept.
 	var stream []byte
 	for _, kind := range []wire.Kind{wire.KindResult, wire.KindReplay, wire.KindStatus, wire.KindReply} {
-		frame := headerFrame(Header{Version: 1, Kind: wire.KindAsk})
-		frame[4] = 1 | byte(kind)<<4
+		frame := headerFrame(Header{Version: 2, Kind: wire.KindAsk})
+		frame[4] = 2 | byte(kind)<<4
 		crc := crcOf(frame[4:18])
 		frame[18], frame[19] = byte(crc>>8), byte(crc)
 		stream = append(stream, frame...)
@@ -194,7 +194,7 @@ func crcOf(b []byte) uint16 {
 }
 
 func TestPayloadOfBadLengthIsHunted(t *testing.T) {
-	p := Packet{Header: Header{Version: 1, Kind: wire.KindData, Length: 5}, Payload: words(1, 2, 3, 4, 5)}
+	p := Packet{Header: Header{Version: 2, Kind: wire.KindData, Length: 5}, Payload: words(1, 2, 3, 4, 5)}
 	w := newWireTap(t)
 	w.feed(9, append(AppendFrame(nil, &p), decodeHex(t, askFrame)...)...)
 	assert.Equal(t, []Packet{askPacket}, w.packets)

@@ -87,7 +87,7 @@ func accessOf(addr uint32, write bool, value uint64) Packet {
 // FuzzEndpoint gives any datagrams to a card. Its seeds are a job's traffic, its set-up, and damage.
 func FuzzEndpoint(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte{8, 18, 0x11, 0, 0, 1})
+	f.Add([]byte{8, 18, 0x12, 0, 0, 1})
 	f.Add(bytes.Join([][]byte{
 		scriptOf(1, element(0, 10, 1)), scriptOf(2, element(1, 10, 2)), scriptOf(3, element(1, 10, 2)),
 		scriptOf(2, packetOf(wire.KindAsk, 1, 10)), scriptOf(1, packetOf(wire.KindFinish, 0, 11)), scriptOf(2, packetOf(wire.KindFinish, 1, 11)),

@@ -25,7 +25,7 @@ func FuzzDecoder(f *testing.F) {
 		f.Add(frame.bytes, uint8(7))
 		f.Add(frame.bytes[:len(frame.bytes)-1], uint8(0))
 	}
-	f.Add([]byte("\xa5\xa5T\xa5TRB\xa5TRB\x51"), uint8(1))
+	f.Add([]byte("\xa5\xa5T\xa5TRB\xa5TRB\x52"), uint8(1))
 	f.Add(bytes.Repeat(wire.Sync[:], 40), uint8(3))
 	f.Fuzz(func(t *testing.T, garbage []byte, piece uint8) {
 		w := newWireTap(t)
@@ -283,8 +283,8 @@ func FuzzLink(f *testing.F) {
 		link := newServed(t)
 		link.Exchange(nil, garbage)
 		link.Down()
-		read := Packet{Header: Header{Version: 1, Kind: wire.KindRegRead, VID: wire.RegMagic}}
-		reply := Packet{Header: Header{Version: 1, Kind: wire.KindReply, VID: wire.RegMagic, Mask: wire.Magic}}
+		read := Packet{Header: Header{Version: 2, Kind: wire.KindRegRead, VID: wire.RegMagic}}
+		reply := Packet{Header: Header{Version: 2, Kind: wire.KindReply, VID: wire.RegMagic, Mask: wire.Magic}}
 		require.Equal(t, frames(reply), link.Exchange(nil, frames(read)))
 	})
 }

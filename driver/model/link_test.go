@@ -47,7 +47,7 @@ func TestLinkSendsAResultOnceWithItsReceivers(t *testing.T) {
 	))
 	assert.Equal(t, frames(Packet{
 		Header: Header{
-			Version: 1, Kind: wire.KindResult, Format: wire.FP32, Epoch: 1, Length: 4, Mask: 3, Receivers: 3,
+			Version: 2, Kind: wire.KindResult, Format: wire.FP32, Epoch: 1, Length: 4, Mask: 3, Receivers: 3,
 		},
 		Payload: words(f(11), f(22), f(33), f(44)),
 	}), out)
@@ -56,10 +56,10 @@ func TestLinkSendsAResultOnceWithItsReceivers(t *testing.T) {
 func TestLinkAnswersRegistersInOrder(t *testing.T) {
 	link := newServed(t)
 	access := func(kind wire.Kind, addr uint32, tag uint16, value uint64) Packet {
-		return Packet{Header: Header{Version: 1, Kind: kind, VID: addr, Length: tag, Mask: value}}
+		return Packet{Header: Header{Version: 2, Kind: kind, VID: addr, Length: tag, Mask: value}}
 	}
 	reply := func(code wire.Code, addr uint32, tag uint16, value uint64) Packet {
-		return Packet{Header: Header{Version: 1, Kind: wire.KindReply, Code: code, VID: addr, Length: tag, Mask: value}}
+		return Packet{Header: Header{Version: 2, Kind: wire.KindReply, Code: code, VID: addr, Length: tag, Mask: value}}
 	}
 	out := link.Exchange(nil, frames(
 		access(wire.KindRegRead, wire.RegLanes, 0x1111, 0),
@@ -124,8 +124,8 @@ func TestLinkDownBetweenHosts(t *testing.T) {
 	half := frames(contribution(1, 0, 0, 1, 2, 3, 4))
 	link.Exchange(nil, half[:30])
 	link.Down()
-	read := Packet{Header: Header{Version: 1, Kind: wire.KindRegRead, VID: wire.RegJobState}}
-	reply := Packet{Header: Header{Version: 1, Kind: wire.KindReply, VID: wire.RegJobState, Mask: 1<<16 | 2}}
+	read := Packet{Header: Header{Version: 2, Kind: wire.KindRegRead, VID: wire.RegJobState}}
+	reply := Packet{Header: Header{Version: 2, Kind: wire.KindReply, VID: wire.RegJobState, Mask: 1<<16 | 2}}
 	assert.Equal(t, frames(reply), link.Exchange(nil, frames(read)))
 }
 

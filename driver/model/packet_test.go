@@ -128,7 +128,7 @@ func TestHeaderSizes(t *testing.T) {
 }
 
 func TestAppendFrameAppends(t *testing.T) {
-	p := Packet{Header: Header{Version: 1, Kind: wire.KindAsk}}
+	p := Packet{Header: Header{Version: 2, Kind: wire.KindAsk}}
 	one := AppendFrame(nil, &p)
 	assert.Equal(t, bytes.Repeat(one, 2), AppendFrame(append([]byte(nil), one...), &p))
 }

@@ -17,7 +17,7 @@ func TestIdentification(t *testing.T) {
 	d := &harness{T: t, card: card}
 	for addr, want := range map[uint32]uint64{
 		0x000: 0x5952545542495254, // "TRIBUTRY"
-		0x008: 1,
+		0x008: 2,
 		0x010: 0x135d5bf502aa5a28, // FNV-1a by another program
 		0x018: 16,
 		0x020: 4,

@@ -54,7 +54,7 @@ func TestResultFields(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, uint64(0b1010), ports, "ranks 0 and 1 are at ports 1 and 3")
 	assert.Equal(t, Header{
-		Version: 1, Kind: wire.KindResult, Flags: uint8(wire.NotECT), Format: wire.FP32,
+		Version: 2, Kind: wire.KindResult, Flags: uint8(wire.NotECT), Format: wire.FP32,
 		Epoch: 0xbeef, VID: 7, Length: 3, Mask: 0b11, Receivers: 0b11,
 	}, p.Header)
 	assert.Equal(t, words(f(2), f(2), f(2)), p.Payload)

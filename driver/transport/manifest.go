@@ -51,7 +51,11 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("%s is a manifest of schema %d, this program reads schema %d; generate the card again with the hwgen of this program", m.Path, file.Schema, wire.ManifestSchema)
 	}
 	if file.Protocol != wire.Version {
-		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; generate the card again with the hwgen of this program", m.Path, file.Protocol, wire.Version)
+		remedy := "generate the card again with the hwgen of this program"
+		if file.Protocol > wire.Version {
+			remedy = "use a newer program"
+		}
+		return nil, fmt.Errorf("%s: the card speaks protocol version %d, this program version %d; %s", m.Path, file.Protocol, wire.Version, remedy)
 	}
 	m.Shell, m.Prefix, m.Ethernet = file.Shell, file.Prefix, file.Ethernet
 	if m.ConfigHash, err = strconv.ParseUint(file.ConfigHash, 16, 64); err != nil {

@@ -10,7 +10,7 @@
 package wire
 
 // Version is the protocol version in the low four bits of a header's first byte.
-const Version = 1
+const Version = 2
 
 // Kind is the kind of a packet: the high four bits of a header's first byte.
 type Kind uint8
@@ -104,7 +104,7 @@ type Field struct {
 // Fields lists the header's fields by position. Every kind has the fields up to
 // and including length. Some kinds add mask, or mask and receivers.
 var Fields = []Field{
-	{"version", 0, 4, "Protocol version, 1."},
+	{"version", 0, 4, "Protocol version, 2."},
 	{"kind", 4, 4, "Kind of packet."},
 	{"flags", 8, 8, "Bits 1:0 ECN as in IP, bit 2 partial, bit 3 nonfinite; the others are zero."},
 	{"job", 16, 8, "Number of the job."},

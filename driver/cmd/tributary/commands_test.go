@@ -105,7 +105,7 @@ func TestDecode(t *testing.T) {
 		frame.Header{Kind: wire.KindData, Job: 0, Epoch: 9, Rank: 3, VID: 4294967295, Format: wire.FP32, Length: 4, Flags: uint8(wire.CE)},
 		frame.Header{Kind: wire.KindAsk, Epoch: 9, Rank: 1, VID: 5},
 		frame.Header{Kind: wire.KindFinish, Epoch: 9, Rank: 1, VID: 6},
-		frame.Header{Kind: wire.KindAsk, Version: 2},
+		frame.Header{Kind: wire.KindAsk, Version: 1},
 	)
 	toCard = append(append(append(toCard, "noise"...), damaged...), 0xa5, 'T')
 	fromCard := frames(

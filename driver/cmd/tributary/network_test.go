@@ -103,7 +103,7 @@ func TestDecodePackets(t *testing.T) {
 	entry := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindReply, VID: wire.TableAddr(wire.RegJobAddress, 1, 2), Length: 7, Mask: 12}, nil)
 	damaged := bytes.Clone(data)
 	damaged[15] ^= 1
-	version := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindAsk, Version: 2}, nil)
+	version := frame.AppendDatagram(nil, &frame.Header{Kind: wire.KindAsk, Version: 1}, nil)
 
 	var log bytes.Buffer
 	conn := record.NewRecorder(&log, true).RecordPackets(&queued{came: []transport.Packet{

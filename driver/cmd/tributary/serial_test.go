@@ -203,7 +203,7 @@ func TestSerialLeft(t *testing.T) {
 		conn, err := serial.Open(t.Context(), s.path, 0)
 		require.NoError(t, err)
 		owner := frame.Append(nil, &frame.Header{Kind: wire.KindRegWrite, VID: wire.RegOwner, Mask: 77}, nil)
-		_, err = conn.Write(append(owner, "\xa5TRB\x11\x00\x00"...))
+		_, err = conn.Write(append(owner, "\xa5TRB\x12\x00\x00"...))
 		require.NoError(t, err)
 		_, err = conn.Read(make([]byte, 1)) // of the reply; the rest is still in transit
 		require.NoError(t, err)

@@ -79,7 +79,7 @@ func reply(write []byte) []byte {
 func TestBegin(t *testing.T) {
 	for _, piece := range []int{1, 27, 28, 29, 100} {
 		// A burst without bytes, a partial frame, and the reply to another write.
-		s := &stream{before: []string{"", "\xa5TRB\x41", string(reply(make([]byte, writeBytes)))}, behind: "new", piece: piece}
+		s := &stream{before: []string{"", "\xa5TRB\x42", string(reply(make([]byte, writeBytes)))}, behind: "new", piece: piece}
 		rest, err := bridge.Begin(t.Context(), s, errMute)
 		require.NoError(t, err)
 		require.Equal(t, "new", string(rest)+s.answer)
@@ -97,7 +97,7 @@ func TestQuestion(t *testing.T) {
 		require.Equal(t, make([]byte, 8192), s.wrote[:8192])
 		write := s.wrote[8192:]
 		require.Len(t, write, writeBytes)
-		require.Equal(t, "\xa5TRB\x51\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00", string(write[:16]))
+		require.Equal(t, "\xa5TRB\x52\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00", string(write[:16]))
 		mask := string(write[18:26])
 		require.False(t, seen[mask])
 		seen[mask] = true

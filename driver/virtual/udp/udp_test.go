@@ -35,7 +35,7 @@ func start(t *testing.T) (card string) {
 // read returns the datagram of a register read.
 func read(addr uint32, tag uint16) []byte {
 	d := make([]byte, 14)
-	d[0] = 1 | byte(wire.KindRegRead)<<4
+	d[0] = 2 | byte(wire.KindRegRead)<<4
 	binary.LittleEndian.PutUint32(d[8:], addr)
 	binary.LittleEndian.PutUint16(d[12:], tag)
 	return binary.LittleEndian.AppendUint32(d, crc32.Checksum(d, crc32.MakeTable(crc32.Castagnoli)))

@@ -75,7 +75,7 @@ class Host {
         size_t header = Packet{Kind(in[4] >> 4)}.header_bytes(true);
         if (in.size() < 4 + header + 2) return false;
         p = decode_header(in.data() + 4, true);
-        check((in[4] & 15) == PROTOCOL, "the card speaks version 1");
+        check((in[4] & 15) == PROTOCOL, "the card speaks its version");
         uint16_t crc = crc16(0xffff, in.data() + 4, header);
         check(crc_at(4 + header) == crc, "the header's CRC");
         size_t frame = 4 + header + 2;

@@ -24,7 +24,7 @@ struct Packet {
     size_t header_bytes(bool shared) const { return 14 + 8 * has_mask() + 8 * has_receivers(shared); }
 };
 
-constexpr uint8_t PROTOCOL = 1;
+constexpr uint8_t PROTOCOL = 2;
 
 inline void put_bytes(std::vector<uint8_t> &to, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) to.push_back(uint8_t(value >> (8 * i)));

@@ -143,7 +143,7 @@ class Host {
             for (size_t k = 0; k < sizeof header; k++) header[k] = get_byte(p.m_tuser, k);
             packet = decode_header(header, false);
             packet.receivers = packet.has_payload() ? uint64_t(1) << i : 0;
-            check((header[0] & 15) == PROTOCOL, "the card speaks version 1");
+            check((header[0] & 15) == PROTOCOL, "the card speaks its version");
         }
         bool data = packet.has_payload();
         for (size_t k = 0; 8 * k < SUM_BEAT_BYTES; k++) {

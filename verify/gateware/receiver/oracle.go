@@ -32,7 +32,7 @@ type span struct {
 const (
 	syncWord = "\xa5TRB"
 
-	version = 1
+	version = 2
 
 	kindData     = 1
 	kindAsk      = 2

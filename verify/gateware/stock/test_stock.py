@@ -101,7 +101,7 @@ def pack(kind, job, rank=0, vid=0, **other):
     """Returns the header of a packet to the card, as tuser has it."""
     h = {"flags": 0, "format": 0, "length": 0, "epoch": job.epoch, "number": job.number, **other}
     text = struct.pack(
-        "<BBBBHBBIH", 1 | kind << 4, h["flags"], h["number"], h["format"], h["epoch"], rank, 0, vid, h["length"]
+        "<BBBBHBBIH", 2 | kind << 4, h["flags"], h["number"], h["format"], h["epoch"], rank, 0, vid, h["length"]
     )
     return int.from_bytes(text, "little")
 
@@ -306,7 +306,7 @@ class Port:
             frame = await self.sink.recv(compact=False)
             assert len(set(frame.tuser)) == 1, f"{self.name}: the header changed within a packet"
             header = unpack(frame.tuser[0])
-            assert header.version == 1
+            assert header.version == 2
             payload = bytes(frame.tdata) if any(frame.tkeep) else b""
             if header.kind == STATUS:
                 assert len(frame.tdata) == 4 * self.lanes and not payload, "a status is one empty beat"

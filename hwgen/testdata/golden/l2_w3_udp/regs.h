@@ -32,7 +32,7 @@
 #define AGG_HDR_MAX_BYTES 0x1e
 
 /* Kinds */
-#define AGG_VERSION 0x1
+#define AGG_VERSION 0x2
 #define AGG_KIND_DATA 0x1
 #define AGG_KIND_ASK 0x2
 #define AGG_KIND_FINISH 0x3

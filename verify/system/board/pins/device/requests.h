@@ -5,17 +5,17 @@
 
 namespace {
 
-const Bytes DEVICE = hex("12 01 00 02 00 00 00 40 09 12 01 00 00 01 01 02 03 01");
+const Bytes DEVICE = hex("12 01 00 02 00 00 00 40 09 12 01 00 00 02 01 02 03 01");
 const char *const CONFIGURATION_HIGH_SPEED =
     "09 02 29 00 01 01 00 c0 00"
-    "09 04 00 00 00 ff 54 01 00"
-    "09 04 00 01 02 ff 54 01 00"
+    "09 04 00 00 00 ff 54 02 00"
+    "09 04 00 01 02 ff 54 02 00"
     "07 05 01 02 00 02 00"
     "07 05 81 02 00 02 00";
 const char *const CONFIGURATION_FULL_SPEED =
     "09 02 29 00 01 01 00 c0 00"
-    "09 04 00 00 00 ff 54 01 00"
-    "09 04 00 01 02 ff 54 01 00"
+    "09 04 00 00 00 ff 54 02 00"
+    "09 04 00 01 02 ff 54 02 00"
     "07 05 01 02 40 00 00"
     "07 05 81 02 40 00 00";
 const Bytes CONFIGURATION = hex(HIGH_SPEED ? CONFIGURATION_HIGH_SPEED : CONFIGURATION_FULL_SPEED);
