@@ -451,7 +451,7 @@ func networkTable() string {
 
 // treeTable prints the registers and counters of trees of cards.
 func treeTable() string {
-	return "\n## Registers of trees of cards\n\n`MEMBER_RANKS` and `JOB_RANKS` exist with shell udp and on cards with an up port. The others exist on\ncards with an up port alone, which set bit 8 of `SHELL`. TREES.md defines the effect of a write.\n\n" +
+	return "\n## Registers of trees of cards\n\n`MEMBER_RANKS` and `JOB_RANKS` exist with shell udp and on cards with an up port. The others exist\non cards with an up port alone, which set bit 8 of `SHELL`. TREES.md defines the effect of a write.\n\n" +
 		registerTable(treeRows())
 }
 
