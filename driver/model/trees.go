@@ -55,17 +55,24 @@ func (t *slotTable) settle(number int) {
 	t.rising = slices.DeleteFunc(t.rising, func(other int) bool { return other == number })
 }
 
-// rises returns the slot whose own sum leaves next; ok is false if there is none. No sum leaves while
-// the chunk a window earlier lacks its final sum.
+// rises returns the slot whose own sum leaves next; ok is false if there is none.
 func (t *slotTable) rises() (number int, ok bool) {
 	for _, number := range t.rising {
-		before, _ := t.of(t.slots[number].vid - t.window)
-		isHere := before.vid == t.slots[number].vid-t.window
-		if !isHere || before.state != waiting && before.state != closing {
+		if t.isBehind(t.slots[number].vid - t.window) {
 			return number, true
 		}
 	}
 	return 0, false
+}
+
+// isBehind reports whether the card has the final sum of vid, or needs none. The own sum of the chunk a
+// window later does not leave before: it is evidence of that for the parent.
+func (t *slotTable) isBehind(vid uint32) bool {
+	s, _ := t.of(vid)
+	if s.vid == vid {
+		return s.state == reduced || s.state == empty
+	}
+	return outOfWindow(vid, s.vid) == wire.CodeLate
 }
 
 // repeatSum owes the parent the own sum of a waiting slot that holds vid again, unless it is owed

@@ -178,6 +178,44 @@ func TestNoOwnSumOvertakesTheLastOneOfItsSlotsNeighbour(t *testing.T) {
 	d.rises("data v2 of rank 7 = 30")
 }
 
+// TestAnOwnSumWaitsForAChunkThatIsNotThere: evidence of a chunk never leaves before its final sum is
+// here, whatever members send.
+func TestAnOwnSumWaitsForAChunkThatIsNotThere(t *testing.T) {
+	d := newTreeJob(t)
+	d.contribute(2, 10) // 0 never arrived
+	d.rises()
+	d.data(0, 0, 1) // 0 collects
+	d.rises()
+	d.data(1, 0, 2)
+	d.rises("data v0 of rank 7 = 3")
+	d.final(0, 4)
+	d.sends("result v0 to 3 = 4")
+	d.rises("data v2 of rank 7 = 30")
+	d.card.Advance(5000)
+	d.final(2, 5)
+	d.sends("result v2 to 3 = 5")
+	d.data(0, 4, 1) // rank 1 may lack 0
+	d.data(1, 4, 2)
+	d.rises()
+	d.data(0, 4, 1)
+	d.rises("data v4 of rank 7 = 3")
+}
+
+// TestAnOwnSumPassesALaterChunk: the slot of v - W may have turned over.
+func TestAnOwnSumPassesALaterChunk(t *testing.T) {
+	d := newTreeJob(t)
+	d.contribute(0, 1)
+	d.rises("data v0 of rank 7 = 3")
+	d.final(0, 4)
+	d.sends("result v0 to 3 = 4")
+	d.contribute(2, 10)
+	d.rises("data v2 of rank 7 = 30")
+	d.data(0, 4, 1) // the slot of 0 holds 4, and 2 is repeated
+	d.card.Advance(5000)
+	d.ask(0, 2)
+	d.rises("data v2 of rank 7 = 30")
+}
+
 func TestAClosingSlotHoldsTheNextWindowBack(t *testing.T) {
 	d := newTreeJob(t)
 	d.contribute(0, 1)
@@ -192,28 +230,28 @@ func TestAClosingSlotHoldsTheNextWindowBack(t *testing.T) {
 
 func TestRepeatsOweTheOwnSumAgain(t *testing.T) {
 	for what, repeat := range map[string]func(d *harness) Packet{
-		"data": func(d *harness) Packet { return d.chunk(1, 3, 9) },
-		"ask":  func(d *harness) Packet { return d.packet(wire.KindAsk, 1, 3) },
+		"data": func(d *harness) Packet { return d.chunk(1, 1, 9) },
+		"ask":  func(d *harness) Packet { return d.packet(wire.KindAsk, 1, 1) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := newTreeJob(t)
-			d.contribute(3, 1)
+			d.contribute(1, 1)
 			d.card.Reduce()
 			d.at(d.card.cycles+10, repeat(d))
 			assert.Equal(t, 0, d.upCount("up_repeats"), "it is owed already")
 			sent := d.card.cycles
-			d.rises("data v3 of rank 7 = 3")
+			d.rises("data v1 of rank 7 = 3")
 			d.at(sent+4999, repeat(d))
 			d.rises()
 			d.at(sent+5000, repeat(d))
 			d.at(sent+5010, repeat(d))
 			assert.Equal(t, 1, d.upCount("up_repeats"), "owed once")
 			sent = d.card.cycles
-			d.rises("data v3 of rank 7 = 3")
+			d.rises("data v1 of rank 7 = 3")
 			d.at(sent+4999, repeat(d))
 			d.rises()
 			d.at(sent+9000, repeat(d))
-			d.rises("data v3 of rank 7 = 3")
+			d.rises("data v1 of rank 7 = 3")
 			assert.Equal(t, 2, d.upCount("up_repeats"))
 			assert.Equal(t, 3, d.upCount("up_sent"))
 		})
