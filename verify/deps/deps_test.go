@@ -109,6 +109,7 @@ var allowed = map[string][]string{
 	"verify/protocol/explore": {},
 	"verify/protocol/carry":   {},
 	"verify/protocol/hosts":   {},
+	"verify/protocol/trees":   {},
 
 	// The checks. No package imports them, and they run the commands.
 	"verify/system/bench":      {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
@@ -132,6 +133,7 @@ var testsNever = map[string][]string{
 	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/carry":   {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/hosts":   {"driver", "driver/...", "hwgen/...", "verify/..."},
+	"verify/protocol/trees":   {"driver", "driver/...", "hwgen/...", "verify/..."},
 	"verify/protocol/walks":   {"driver", "hwgen/..."},
 	"hwgen/...":               {"driver/model", "driver"},
 }
