@@ -19,24 +19,30 @@ NO_ENTRY = (0, 0)
 
 
 class Host(NamedTuple):
-    """Where a host is, at Ethernet port 0."""
+    """Where a host is."""
 
     mac: int
     ip: int
     port: int
+    ethernet: int = 0  # port of the card
 
     @property
     def address(self):
         """Returns the host's address as in *ADDRESS registers."""
         return self.port << 32 | self.ip
 
+    @property
+    def place(self):
+        """Returns the host's MAC address and Ethernet port as in *MAC registers."""
+        return self.ethernet << 48 | self.mac
+
 
 class NetworkCard(model.Card):
     """A card with shell udp. Packets that leave name their target, a Host, as their third element."""
 
     def __init__(self, lanes, ports, chunk, window, ident, shared, arithmetic=None, jobs=1):
-        """ident: also own, the card's Host, and lease, the default of LEASE."""
-        self.own, self.default_lease = ident.pop("own"), ident.pop("lease")
+        """ident: also own, the card's Host, ethernet, its number of Ethernet ports, and lease, the default of LEASE."""
+        self.own, self.ethernet, self.default_lease = (ident.pop(name) for name in ("own", "ethernet", "lease"))
         ident = {**ident, "SHELL": zwire.SHELL_UDP}
         super().__init__(lanes, ports, chunk, window, ident, shared, arithmetic, jobs)
         self.counters |= dict.fromkeys(zwire.NETWORK_COUNTER_NAMES, 0)
@@ -53,9 +59,9 @@ class NetworkCard(model.Card):
 
     # Frames (section 2)
 
-    def frame(self, frame, bad=False):
-        """Processes a frame; bad: its FCS is wrong. Returns the packets that the card sends, and its answers to
-        requests, as frames."""
+    def frame(self, frame, bad=False, ethernet=0):
+        """Processes a frame from an Ethernet port; bad: its FCS is wrong. Returns the packets that the card sends, and
+        its answers to requests, as frames. Frames that pass to other ports are not modelled here."""
         verdict = eth_frames.judge(frame, bad, LARGEST_FRAME)
         if verdict.kind == eth_frames.DROP:
             self.counters[verdict.reason] += 1
@@ -65,7 +71,8 @@ class NetworkCard(model.Card):
             return [], self._echo_answers(verdict)
         if verdict.kind != eth_frames.DATAGRAM:
             return [], []
-        sender = Host(int.from_bytes(verdict.mac, "big"), int.from_bytes(verdict.ip, "big"), verdict.port)
+        mac, ip = int.from_bytes(verdict.mac, "big"), int.from_bytes(verdict.ip, "big")
+        sender = Host(mac, ip, verdict.port, ethernet)
         return self._datagram(sender, verdict.header[:14] + verdict.payload, verdict.ecn), []
 
     def _arp_answer(self, verdict):
@@ -126,7 +133,7 @@ class NetworkCard(model.Card):
             return None
         port = members[header["rank"]]
         address, mac = table[port]
-        known = address and address == sender.address and mac >> 48 == 0
+        known = address and address == sender.address and mac >> 48 == sender.ethernet
         return port if known else None
 
     def _copies(self, packets):
@@ -147,7 +154,7 @@ class NetworkCard(model.Card):
     def member(self, job, rank):
         """Returns the host that has the rank, by the address table."""
         address, mac = self.tables[job][self.blocks[job].members[rank]]
-        return Host(mac % (1 << 48), address % (1 << 32), address >> 32)
+        return Host(mac % (1 << 48), address % (1 << 32), address >> 32, mac >> 48)
 
     def overdue(self, number, vid):
         return self._copies(super().overdue(number, vid))
@@ -182,7 +189,7 @@ class NetworkCard(model.Card):
         if name == "LEASE":
             return self.lease
         if name.startswith("SOURCE"):
-            return (self.sender.address, self.sender.mac)[which]
+            return (self.sender.address, self.sender.place)[which]
         if name.startswith("CARD"):
             return (self.own.address, self.own_ethernet << 48 | self.own.mac)[which]
         if name.startswith("MEMBER"):
@@ -258,7 +265,7 @@ class NetworkCard(model.Card):
 
     def _members_whole(self, ports):
         entries = [self._entry(port) for port in range(self.ports) if ports >> port & 1]
-        return all(address % (1 << 32) and address >> 32 and mac >> 48 == 0 for address, mac in entries)
+        return all(address % (1 << 32) and address >> 32 and mac >> 48 < self.ethernet for address, mac in entries)
 
     def _members_same(self, number, ports):
         return all(self._entry(p) == self.tables[number][p] for p in range(self.ports) if ports >> p & 1)

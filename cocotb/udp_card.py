@@ -1,9 +1,11 @@
-"""A whole card on Ethernet under test (-shell udp, one port), and the hosts on its network.
+"""A whole card on Ethernet under test (-shell udp), and the hosts on its network.
 
 Frames go in at eth_rx; scapy judges every frame that leaves at eth_tx, and what NETWORK.md says of all frames is
-checked here: lengths, TTL, ECN, who sent it. self.sent has the packets with the Host that each is for.
+checked here: lengths, TTL, ECN, who sent it. self.sent has the packets with the Host that each is for. Frames that
+pass from one Ethernet port to another are for the bench to check.
 """
 
+import functools
 import random
 
 import cocotb
@@ -35,13 +37,29 @@ def run_udp_card(name, flags, testcase=None):
     run_card(f"udp_{name}", [*flags, "-shell", "udp", *OWN], testcase)
 
 
-def host(number):
-    """Returns one of the hosts on the network."""
-    return Host(0x02_0000_001000 + number, 0xC6336400 + number, 50000 + number)
+def host(number, ethernet=0):
+    """Returns one of the hosts on the network, behind an Ethernet port of the card."""
+    return Host(0x02_0000_001000 + number, 0xC6336400 + number, 50000 + number, ethernet)
+
+
+class Line:
+    """An Ethernet port of the card."""
+
+    def __init__(self, dut, number, idle, stall, to):
+        """to: is called with each beat that leaves."""
+        name = f"eth_{{}}_p{number}"
+        self.rx = StreamSource(dut, name.format("rx"), idle=idle(), fields=("tdata", "tkeep", "tlast", "tuser"))
+        self.tx = StreamSink(dut, name.format("tx"), stall=stall(), fields=("tdata", "tkeep", "tlast"), to=to)
+        self.leaves = getattr(dut, f"{name.format('tx')}_tvalid")
+        self.partial = b""  # of the frame that leaves
 
 
 class UdpCard(CardBench):
-    """A card with one Ethernet port. A member is behind each port of its core; another host owns it."""
+    """A card on Ethernet. A member is behind each port of its core; another host owns it.
+
+    With one Ethernet port, all hosts are behind it. With several, the member at port p of the core is behind Ethernet
+    port p, and the owner behind the first.
+    """
 
     MODEL = network_model.NetworkCard
 
@@ -50,64 +68,68 @@ class UdpCard(CardBench):
         super().__init__(dut, shared=True)
         self.rng = random.Random(seed)
         self.word = self.manifest["link"] // 8
-        self.members = [host(port) for port in range(self.ports)]  # by port
+        self.ethernet = self.manifest["ethernet"]
+        self.members = [host(port, port % self.ethernet) for port in range(self.ports)]  # by port
         self.owner = self.accessing = host(100)
         self.own = self.model.own
-        self.rx = StreamSource(dut, "eth_rx_p0", idle=idle(), fields=("tdata", "tkeep", "tlast", "tuser"))
-        self.tx = StreamSink(dut, "eth_tx_p0", stall=stall(), fields=("tdata", "tkeep", "tlast"), to=self._collect)
-        self.partial = b""  # of the frame that leaves
+        self.lines = [
+            Line(dut, number, idle, stall, functools.partial(self._collect, number)) for number in range(self.ethernet)
+        ]
+        self.rx, self.tx = self.lines[0].rx, self.lines[0].tx
         self.frames = []  # that have left: cycle of the last word and bytes
         self.answers = []  # to ARP and echo requests, that no test has checked
         self.replies = []  # (header, payload, host), that no test has checked
         self.replied = Event()
 
     def ident(self):
-        return super().ident() | {"own": OWN_HOST, "lease": LEASE_SECONDS * CLOCK}
+        own = {"own": OWN_HOST, "ethernet": self.manifest["ethernet"], "lease": LEASE_SECONDS * CLOCK}
+        return super().ident() | own
 
     async def reset(self):
         await start(self.dut)
-        cocotb.start_soon(self._watch_pauses())
+        for line in self.lines:
+            cocotb.start_soon(self._watch_pauses(line))
         await self.read("MAGIC")
 
-    async def _watch_pauses(self):
+    async def _watch_pauses(self, line):
         """Checks that no frame from the card has a pause inside."""
-        valid = self.dut.eth_tx_p0_tvalid
         while True:
-            await FallingEdge(valid)
+            await FallingEdge(line.leaves)
             await FallingEdge(self.dut.clk)
-            assert bits(valid) == "1" or not self.partial, "a pause inside of a frame"
+            assert bits(line.leaves) == "1" or not line.partial, "a pause inside of a frame"
 
     def hurry(self):
-        """Stops idle cycles and stalls of the MAC."""
-        self.rx.idle, self.tx.stall = never(), never()
+        """Stops idle cycles and stalls of the MACs."""
+        for line in self.lines:
+            line.rx.idle, line.tx.stall = never(), never()
 
     # Frames from the card
 
-    def _collect(self, beat):
+    def _collect(self, at, beat):
         self.moved = self.cycle
-        count = beat["tkeep"].bit_length()
-        assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"eth_tx_p0_tkeep is {beat['tkeep']:#b}"
+        line, count = self.lines[at], beat["tkeep"].bit_length()
+        assert count > 0 and beat["tkeep"] == (1 << count) - 1, f"eth_tx_p{at}_tkeep is {beat['tkeep']:#b}"
         assert beat["tlast"] or count == self.word, "a word inside of a frame is not full"
-        self.partial += beat["tdata"].to_bytes(self.word, "little")[:count]
+        line.partial += beat["tdata"].to_bytes(self.word, "little")[:count]
         if beat["tlast"]:
-            frame, self.partial = self.partial, b""
-            self.frames.append((self.cycle, frame))
-            self._frame(frame)
+            frame, line.partial = line.partial, b""
+            self._frame(frame, at)
 
-    def _frame(self, frame):
-        """Checks a frame from the card, and records what it is."""
+    def _frame(self, frame, at):
+        """Checks a frame that left at an Ethernet port, and records what it is."""
+        self.frames.append((self.cycle, frame))
         parsed = ethernet.judge(frame)
         if ARP in parsed or ICMP in parsed:
             self.answers.append(frame)
             return
-        packet = self._packet(frame, parsed)
+        packet = self._packet(frame, parsed, at)
         if packet[0]["kind"] == zwire.KIND_REPLY:
             self.replies.append(packet)
             self.replied.set()
         else:
             self.arrived(packet)
 
-    def _packet(self, frame, parsed):
+    def _packet(self, frame, parsed, at):
         """Returns header, payload and target of a frame with a datagram, and checks all its fields."""
         ip, udp = parsed[IP], parsed[UDP]
         assert (ip.version, ip.ihl, ip.flags, ip.frag, ip.ttl) == (4, 5, "DF", 0, 64)
@@ -122,7 +144,7 @@ class UdpCard(CardBench):
         assert from_card and header["version"] == zwire.VERSION
         assert len(payload) == (self.result.bytes * header["length"] if has_payload else 0)
         assert ip.tos == (header["flags"] & 3 if has_payload else zwire.ECN_ECT0), "the mark in the IP header"
-        return header, payload, Host(number(parsed.dst), address(ip.dst), udp.dport)
+        return header, payload, Host(number(parsed.dst), address(ip.dst), udp.dport, at)
 
     # As cards.py needs it
 
@@ -133,11 +155,11 @@ class UdpCard(CardBench):
 
     def busy(self):
         """Returns whether frames are still queued."""
-        return bool(self.rx.queue)
+        return any(line.rx.queue for line in self.lines)
 
     def idle(self, port):
-        """Returns whether the queue, which all hosts share, is short."""
-        return len(self.rx.queue) * self.word < 4 * (self.chunk * self.format.bytes + 60)
+        """Returns whether the member's queue, which all hosts behind its Ethernet port share, is short."""
+        return len(self.lines[port % self.ethernet].rx.queue) * self.word < 4 * (self.chunk * self.format.bytes + 60)
 
     def count_access(self):
         """Counts the datagram of a register access."""
@@ -160,16 +182,17 @@ class UdpCard(CardBench):
 
     async def quiet(self):
         await super().quiet()
-        assert not self.partial, f"the card stopped in a frame: {self.partial.hex()}"
+        for line in self.lines:
+            assert not line.partial, f"the card stopped in a frame: {line.partial.hex()}"
 
     # Frames to the card
 
-    def put(self, frame, bad=False):
-        """Queues a frame; bad: the MAC finds its FCS wrong."""
+    def put(self, frame, bad=False, ethernet=0):
+        """Queues a frame for an Ethernet port; bad: the MAC finds its FCS wrong."""
         for at in range(0, len(frame), self.word):
             part, last = frame[at : at + self.word], at + self.word >= len(frame)
             flag = bad if last else self.rng.getrandbits(1)  # without a meaning before the last word
-            self.rx.put(
+            self.lines[ethernet].rx.put(
                 {
                     "tdata": int.from_bytes(part, "little"),
                     "tkeep": (1 << len(part)) - 1,
@@ -193,16 +216,18 @@ class UdpCard(CardBench):
 
     def send(self, port, header, payload=b"", bad=False):
         """Queues a member's packet."""
-        self.put(self.frame(self.members[port], header, payload, bad))
+        member = self.members[port]
+        self.put(self.frame(member, header, payload, bad), ethernet=member.ethernet)
 
     async def exchange(self, port, header, payload=b"", bad=False):
         """Sends a member's packet and compares the outcome with the model."""
-        await self.transmit(self.frame(self.members[port], header, payload, bad))
+        member = self.members[port]
+        await self.transmit(self.frame(member, header, payload, bad), ethernet=member.ethernet)
 
-    async def transmit(self, frame, bad=False):
+    async def transmit(self, frame, bad=False, ethernet=0):
         """Sends a frame and compares the outcome with the model: packets, replies, answers."""
-        self.put(frame, bad)
-        packets, answers = self.model.frame(frame, bad)
+        self.put(frame, bad, ethernet)
+        packets, answers = self.model.frame(frame, bad, ethernet)
         await self.expect([p for p in packets if p[0]["kind"] != zwire.KIND_REPLY])
         replies, self.replies = self.replies, []
         assert replies == self.expand([p for p in packets if p[0]["kind"] == zwire.KIND_REPLY])
@@ -220,7 +245,7 @@ class UdpCard(CardBench):
 
     async def register(self, header):
         asking, tag = self.accessing, self.rng.getrandbits(16)
-        self.put(self.frame(asking, {**header, "length": tag}))
+        self.put(self.frame(asking, {**header, "length": tag}), ethernet=asking.ethernet)
         while not (mine := [r for r in self.replies if r[2] == asking and r[0]["length"] == tag]):
             self.replied.clear()
             await self.replied.wait()
@@ -232,7 +257,7 @@ class UdpCard(CardBench):
         for port in range(self.ports):
             if ports is None or ports >> port & 1:
                 await self.write("MEMBER_ADDRESS", self.members[port].address, 0, port)
-                await self.write("MEMBER_MAC", self.members[port].mac, 0, port)
+                await self.write("MEMBER_MAC", self.members[port].place, 0, port)
 
     async def set_up(self, epoch, ports=None, token=0x1234_5678_9ABC_DEF0, **how):
         """Takes the card, which forgets what was staged, and sets a job up."""

@@ -55,6 +55,7 @@ type Manifest struct {
 	SumLatency     int            `json:"sum_latency"`            // cycles, from the lanes' operands to the result cache
 	Latency        int            `json:"latency"`                // cycles, last beat in to first beat out at the core
 	PortLatency    int            `json:"port_latency,omitempty"` // cycles, the same at the ports of a card without a link
+	PassLatency    int            `json:"pass_latency,omitempty"` // cycles, last word of a passing frame in to its first out; absent with one Ethernet port
 	Throughput     Throughput     `json:"throughput"`
 	Undecided      plan.Undecided `json:"undecided"` // cost of elements that one pass does not decide
 	MemoryBits     int            `json:"memory_bits"`
@@ -114,7 +115,7 @@ func newManifest(p *plan.Plan) Manifest {
 		Lane:     rename("agg_lane", p.Prefix),
 		Top:      rename(p.Top().Name, p.Prefix),
 		BeatBits: p.BeatBits, ResultBeatBits: p.ResultBeatBits, Beats: p.Beats, Slots: p.Slots,
-		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency, PortLatency: p.PortLatency,
+		LaneLatency: p.Lane.Latency, SumLatency: p.SumLatency, Latency: p.Latency, PortLatency: p.PortLatency, PassLatency: p.PassLatency,
 		Throughput: Throughput{
 			BitsPerCycle: p.BeatBits, ChunkCycles: p.ChunkCycles(), FullRate: p.FullRate(), LinkCycles: p.LinkCycles(),
 			CommitSpacing: plan.CommitSpacing, ResultSpacing: plan.ResultSpacing, ClearCycles: p.ClearCycles(),

@@ -37,6 +37,7 @@ type Plan struct {
 	SumLatency  int // cycles from a beat at the lanes' inputs to its sum at the cache
 	Latency     int // cycles from a chunk's last beat in to its first beat out, at the core
 	PortLatency int // the same at the card's ports, with empty queues; 0: that depends on the shell's link
+	PassLatency int // cycles from a frame's last word in to its first out at another Ethernet port; 0: there is none
 
 	Modules  []*netlist.Module // generated modules, the top last
 	Leaves   []string          // hand-written modules that they use, in alphabetical order
@@ -86,6 +87,9 @@ func Build(c config.Config) (*Plan, error) {
 	p.Latency = max(p.SumLatency+coreLatency, p.rankStages()+labelLatency)
 	if !p.Shell.Link && !p.Shell.Ethernet {
 		p.PortLatency = p.Latency + queueLatency
+	}
+	if p.Ethernet > 1 {
+		p.PassLatency = switchLatency + 1 // a turn among the frames of the port
 	}
 	p.identify()
 	p.Modules = append(p.Modules, p.Lane.Modules...)

@@ -7,6 +7,10 @@ import (
 )
 
 const (
+	// switchLatency is the number of cycles from a frame's last word at agg_eth_switch to its first
+	// word from it.
+	switchLatency = 24
+
 	// switchFrameBits is log2 of the frames in a port's store. While the port where they leave
 	// sends one of the largest frames, about a hundred of the shortest arrive.
 	switchFrameBits = 7
