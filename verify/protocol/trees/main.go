@@ -23,7 +23,7 @@ const usage = `Explores every reachable state of small trees of cards. If a prop
 breaks, prints a shortest counterexample.
 
     go run ./verify/protocol/trees                              all configurations of the tests
-    go run ./verify/protocol/trees -large                       also those that take minutes and gigabytes
+    go run ./verify/protocol/trees -large                       also those that take two minutes
     go run ./verify/protocol/trees -config leaf-dies            one configuration
     go run ./verify/protocol/trees -weaken final-of-any-vid     drop a rule, print a counterexample
     go run ./verify/protocol/trees -weaken final-of-any-vid -config two-two
