@@ -143,7 +143,7 @@ func (t *slotTable) turnOver(number int, vid uint32, now uint64) {
 	s.vid, s.state, s.turned = vid, collecting, now
 	s.waits, s.since = true, now
 	s.held, s.done, s.owed, s.sent = 0, 0, 0, 0
-	s.congestion, s.nonfinite, s.up = 0, false, debt{}
+	s.congestion, s.nonfinite = 0, false
 }
 
 // wait starts the slot's deadline if it is not running.
