@@ -859,6 +859,7 @@ func TestChecksOfATreeJob(t *testing.T) {
 		{"the members alone", func(s *setup) { s.upward.tree = 0x1f }, wire.CodeDone},
 		{"overlap with no member", func(s *setup) { s.upward.ranks[0] = 0xff }, wire.CodeDone},
 		{"partial sums", func(s *setup) { s.deadline = 1<<32 | 5 }, wire.CodeBadDeadline},
+		{"partial sums of a tree job", func(s *setup) { s.deadline = 1<<32 | 5; s.upward.ranks = [maxPorts]uint64{1: 1, 3: 2} }, wire.CodeBadDeadline},
 		{"partial sums of a member for several", func(s *setup) { s.deadline = 1<<32 | 5; s.upward.parent = 0 }, wire.CodeBadDeadline},
 		{"partial sums of a member for one", func(s *setup) {
 			s.deadline, s.upward.parent, s.upward.ranks = 1<<32|5, 0, [maxPorts]uint64{1: 1 << 5, 3: 1 << 60}
