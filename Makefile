@@ -111,8 +111,8 @@ sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen,
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000
-faults: soak-card ## Inject ten thousand faults into cards, kill hundreds of processes, feed receivers garbage.
-	go test -count=1 -timeout=10m ./verify/system/soak
+faults: soak-card ## Inject twenty thousand faults into cards, kill hundreds of processes, feed receivers garbage.
+	go test -count=1 -timeout=20m ./verify/system/soak
 	go test -count=1 -timeout=10m ./verify/system/shared
 	go test -count=1 -timeout=60m ./verify/gateware/receiver -bytes=$(BYTES)
 
@@ -130,11 +130,12 @@ system: faults usb board ## Run the checks of whole systems: faults, USB, boards
 	python -m pytest -q verify/system
 
 # FAULTS=N goes on until N have happened, SEED=N begins with another round, ROUNDS=1 does that one alone;
-# DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through.
+# DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through. ETHERNET=1 and
+# ETHERNET=3 take cards with so many Ethernet ports.
 FAULTS ?= 100000
 SEED ?= 1
 soak: soak-card ## Inject a hundred thousand faults, or FAULTS=N (minutes; not part of test).
-	@go run ./verify/system/soak -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
+	@go run ./verify/system/soak$(if $(ETHERNET), -card build/soak/ethernet$(ETHERNET)/card) -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # KILLS=N goes on until N processes were killed; SEED and ROUNDS as above.
 KILLS ?= 10000
@@ -158,6 +159,8 @@ endef
 # Small lanes, short chunks and a wide window: many frames for what it costs to simulate them.
 soak-card: setup build
 	$(call card,build/soak,-lanes 1 -workers 8 -chunk 8 -window 64 -jobs 4)
+	$(call card,build/soak/ethernet1,-shell udp -ethernet 1 -link 8 -lanes 1 -workers 4 -chunk 8 -window 32 -jobs 4)
+	$(call card,build/soak/ethernet3,-shell udp -ethernet 3 -link 64 -lanes 2 -workers 4 -chunk 8 -window 32 -jobs 4)
 
 usb: usb-card ## Run tributary over USB against virtual cards, with faults of the bus.
 	go test -race -count=1 -timeout=10m ./verify/system/usb
@@ -204,7 +207,7 @@ gloo: ## Install Gloo for `make bench` (Debian's libgloo-dev, as root); without 
 synth: setup build ## Synthesize, place and route changed nodes and lanes, and record the table.
 	@go run ./verify/gateware/synth -rows '$(ROWS)'
 
-synth-full: setup build ## Do the same for whole cores and boards (ten and twenty minutes each).
+synth-full: setup build ethernet ## Do the same for whole cores and boards (ten and twenty minutes each).
 	@go run ./verify/gateware/synth -full -rows '$(ROWS)'
 
 # FLAGS='-lanes 4 -workers 4' chooses the card; without, the largest that is recorded for the board. SERIAL=TEXT is
@@ -222,10 +225,10 @@ program: bitstream ## Build a card and load it into the board's FPGA: make progr
 	@$(on-board) program
 
 # LEAVES=REGEXP does those leaves alone, COUNT=N puts N mistakes into each, SEED=N chooses others;
-# AGAIN=1 does again what is done, for benches that have changed.
+# AGAIN=1 does again what is done, for benches that have changed; WEAKENINGS=1 does the weakenings alone (minutes).
 COUNT ?= 16
 mutate: setup build ## Inject bugs into control modules, and count those that proofs and benches catch (hours).
-	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)
+	@nice -n 19 go run ./verify/gateware/mutate -leaves '$(LEAVES)' -count $(COUNT) -seed $(SEED)$(if $(AGAIN), -again)$(if $(WEAKENINGS), -weakenings)
 
 env: ## Print the environment of the tools for a shell: eval "$(make env)".
 	@printf 'export VERILATOR_ROOT=%q YOWASP_CACHE_DIR=%q VERILATED_LIBRARY=%q PATH=%q:%q:"$$PATH"\n' \

@@ -53,6 +53,12 @@ class NetworkCard(model.Card):
         self.staged_members = self._nobody()
         self.tables = [[NO_ENTRY] * ports for _ in range(jobs)]  # entries by job and port
 
+    @classmethod
+    def of(cls, ports=4, chunk=8, arithmetic=None, jobs=1):
+        """Returns a card for the bench of a leaf, which needs neither its sums nor its own address."""
+        ident = {"own": Host(0, 0, 0), "lease": 1, "ethernet": 1, "LINK": 64, "LATENCY": 0}
+        return cls(1, ports, chunk, 2, ident, True, arithmetic, jobs)
+
     def _nobody(self):
         """Returns staged registers of members, cleared: [address, MAC] by port."""
         return [[0, 0] for _ in range(self.ports)]
@@ -95,7 +101,7 @@ class NetworkCard(model.Card):
         """Processes a datagram, whose CRC held and is left out."""
         header = model.unpack(data[:14])
         self.counters["frames"] += 1
-        refusal = self._datagram_refusal(header, data)
+        refusal = self.refusal(header, data)
         if refusal:
             self.counters[refusal] += 1
             return []
@@ -105,14 +111,14 @@ class NetworkCard(model.Card):
             self.sender = sender
             reply, _, _ = self.register(header)
             return [(reply, b"", sender)]
-        port = self._port_of(sender, header)
+        port = self.port_of(sender, header)
         if port is None:
             self.counters["stranger"] += 1
             return []
         header["flags"] = header["flags"] & ~3 | ecn
         return self._copies(self.packet(port, header, payload))
 
-    def _datagram_refusal(self, header, data):
+    def refusal(self, header, data):
         if header["version"] != zwire.VERSION:
             return "bad_version"
         if not model.from_host(header["kind"]):
@@ -124,7 +130,7 @@ class NetworkCard(model.Card):
             size += self.arithmetic.format.bytes * header["length"]
         return None if len(data) == size else "bad_length"
 
-    def _port_of(self, sender, header):
+    def port_of(self, sender, header):
         """Returns the port whose member the sender is; None if it is a stranger."""
         if header["job"] >= len(self.blocks):
             return None

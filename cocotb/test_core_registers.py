@@ -708,7 +708,8 @@ class RegistersBench:
     async def step(self):
         """Makes a random access and compares it with the bank."""
         rng = self.rng
-        often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "RELEASE", "counter", "JOB_LAG", "JOB_LAG", "LAST_CODE", None]
+        often = ["OWNER", "JOB_TOKEN", "JOB_COMMIT", "JOB_ABORT", "RELEASE", "LAST_CODE"]
+        often += ["counter", "JOB_LAG", "JOB_LAG", None]
         name = rng.choice([*zwire.REGISTERS, *often])
         self.lags = {}
         write = rng.random() < 0.5

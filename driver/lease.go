@@ -165,12 +165,12 @@ type doubt struct {
 }
 
 // beforeRenewal returns the number of resets, the refusals that a renewal decides, and the jobs that it
-// looks at.
+// looks at. A card that was away has none of them before all are set up again.
 func (c *Card) beforeRenewal(l *link) (resets int, doubts []doubt, jobs []watched) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for j := range c.jobs() {
-		if j.entries != nil && !j.stopped {
+		if c.away == nil && j.entries != nil && !j.stopped {
 			jobs = append(jobs, watched{j, j.epoch, j.entries})
 		}
 	}

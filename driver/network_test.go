@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,6 +280,44 @@ func TestCarryOnAfterTheLease(t *testing.T) {
 	if job.Outages() == 0 {
 		t.Error("the job saw no outage")
 	}
+}
+
+// sluggish is a way to a card that pauses before what is sent.
+type sluggish struct {
+	transport.PacketConn
+	pause func()
+}
+
+func (s sluggish) WritePackets(buf []byte, ends []int) error {
+	s.pause()
+	return s.PacketConn.WritePackets(buf, ends)
+}
+
+// sluggishCards gives the scheme of each sluggish card a name of its own.
+var sluggishCards atomic.Int32
+
+// TestCarryOnSlowly: on a slow network, an owner needs one attempt to set its jobs up on a card that lost
+// its power. It once renewed its new lease before they were set up, took their absence for another loss,
+// and left the card to a lease that nobody renewed.
+func TestCarryOnSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pause := func() { time.Sleep(20 * time.Millisecond) }
+		before, after := serveInMemory(t, smallUDP), sluggish{serveInMemory(t, smallUDP), pause}
+		scheme, links := fmt.Sprint("sluggish", sluggishCards.Add(1)), 0
+		transport.RegisterPackets(scheme, func(context.Context, transport.Request) (transport.PacketConn, error) {
+			if links++; links == 1 {
+				return before, nil
+			}
+			return after, nil
+		})
+		card := openName(t, scheme+":")
+		job := configure(t, card, driver.JobConfig{CarryOn: patience})
+		before.Close()
+		sums(t, job, 2, 100)
+		if outages := job.Outages(); links != 2 || outages != 1 {
+			t.Errorf("%d links to the card and %d outages", links, outages)
+		}
+	})
 }
 
 // TestMarks: a mark of congestion on the way to the card arrives in the results, merged, and one on the

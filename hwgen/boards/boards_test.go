@@ -287,12 +287,14 @@ func TestPLLChoices(t *testing.T) {
 }
 
 var some = Table{Schema: Schema, Rows: []Row{
-	{Board: "ecpix5", Sum: "tree", Lanes: 2, Workers: 8, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
-	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 40, CoreMHz: 41, USBMHz: 61},
-	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
-	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 8, ClockMHz: 50, CoreMHz: 49, USBMHz: 61},
-	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 59},
-	{Board: "butterstick", Sum: "tree", Lanes: 16, Workers: 4, ClockMHz: 50, CoreMHz: 51, USBMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 2, Workers: 8, ClockMHz: 40, CoreMHz: 41, LinkMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 40, CoreMHz: 41, LinkMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 4, Workers: 4, ClockMHz: 50, CoreMHz: 51, LinkMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 8, ClockMHz: 50, CoreMHz: 49, LinkMHz: 61},
+	{Board: "ecpix5", Sum: "tree", Lanes: 8, Workers: 4, ClockMHz: 50, CoreMHz: 51, LinkMHz: 59},
+	{Board: "butterstick", Sum: "tree", Lanes: 16, Workers: 4, ClockMHz: 50, CoreMHz: 51, LinkMHz: 61},
+	{Board: "versa_ecp5", Ethernet: 2, Sum: "tree", Lanes: 1, Workers: 4, ClockMHz: 50, CoreMHz: 51, LinkMHz: 125},
+	{Board: "versa_ecp5", Ethernet: 2, Sum: "tree", Lanes: 2, Workers: 4, ClockMHz: 50, CoreMHz: 51, LinkMHz: 124.9},
 }}
 
 // The largest card adds the most numbers a cycle, of all cards that meet both clocks.
@@ -303,6 +305,9 @@ func TestLargest(t *testing.T) {
 	r, ok = some.largest("ecpix5", func(r Row) bool { return r.Workers == 8 })
 	require.True(t, ok)
 	assert.Equal(t, some.Rows[0], r)
+	r, ok = some.largest("versa_ecp5", func(Row) bool { return true })
+	require.True(t, ok, "its ports have 125 MHz")
+	assert.Equal(t, some.Rows[6], r)
 	_, ok = some.largest("c", func(Row) bool { return true })
 	assert.False(t, ok)
 }
@@ -315,7 +320,12 @@ func TestRecordedRows(t *testing.T) {
 		require.True(t, ok, r.Board)
 		_, err := b.PLL(r.ClockMHz)
 		require.NoError(t, err)
-		r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.USBMHz, r.Source = 0, 0, 0, 0, 0, 0, ""
+		if r.Ethernet > 0 {
+			_, err = b.OnEthernet(r.Ethernet)
+			require.NoError(t, err)
+		}
+		assert.Equal(t, r.Ethernet > 0, r.Shell == "udp", r.Card())
+		r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.LinkMHz, r.Source = 0, 0, 0, 0, 0, 0, ""
 		key := fmt.Sprint(r)
 		assert.False(t, seen[key], key)
 		seen[key] = true

@@ -21,6 +21,8 @@ const Schema = 1
 // Row is one card on one board.
 type Row struct {
 	Board    string `json:"board"`
+	Shell    string `json:"shell"`
+	Ethernet int    `json:"ethernet,omitempty"` // Ethernet ports; 0 for a card on the board's other link
 	Lanes    int    `json:"lanes"`
 	Workers  int    `json:"workers"`
 	Format   string `json:"format"`
@@ -40,7 +42,7 @@ type Row struct {
 	Mults int `json:"dsp"`
 
 	CoreMHz float64 `json:"core_mhz"` // maximum of the card's clock
-	USBMHz  float64 `json:"usb_mhz"`  // maximum of the link's clock
+	LinkMHz float64 `json:"link_mhz"` // maximum of the link's clock, the slowest if it has several
 	Seed    int     `json:"seed"`     // of place and route
 
 	// Source is a hash of the files and tools behind the row.
@@ -77,19 +79,22 @@ func mustParse(text []byte) Table {
 
 // Card identifies the card of the row. Two rows of one card differ only in the measurements.
 func (r Row) Card() string {
-	return fmt.Sprintf("%s %s %s %s %02d x %02d, chunk %d, window %d, jobs %d, dsp %t, saturate %t, %d MHz", r.Board, r.Sum, r.Format, r.Result,
-		r.Lanes, r.Workers, r.Chunk, r.Window, r.Jobs, r.DSP, r.Saturate, r.ClockMHz)
+	return fmt.Sprintf("%s %s %d %s %s %s %02d x %02d, chunk %d, window %d, jobs %d, dsp %t, saturate %t, %d MHz", r.Board, r.Shell, r.Ethernet,
+		r.Sum, r.Format, r.Result, r.Lanes, r.Workers, r.Chunk, r.Window, r.Jobs, r.DSP, r.Saturate, r.ClockMHz)
 }
 
-// LinkMHz returns the target of the link's clock, in MHz. The board must exist.
-func (r Row) LinkMHz() int {
+// Link returns the link of the card. The board must exist and have it.
+func (r Row) Link() Link {
 	b, _ := Find(r.Board)
-	return b.Link().MHz()
+	if r.Ethernet > 0 {
+		b, _ = b.OnEthernet(r.Ethernet)
+	}
+	return b.Link()
 }
 
 // Met reports whether the card meets both clocks.
 func (r Row) Met() bool {
-	return r.CoreMHz >= float64(r.ClockMHz) && r.USBMHz >= float64(r.LinkMHz())
+	return r.CoreMHz >= float64(r.ClockMHz) && r.LinkMHz >= float64(r.Link().MHz())
 }
 
 // size orders cards by the numbers added a cycle, then by lanes, then by clock.
@@ -112,31 +117,49 @@ func (t Table) largest(board string, like func(Row) bool) (best Row, ok bool) {
 	return best, ok
 }
 
-// List returns a table of all boards for people: part, link, and the largest recorded card
-// for each sum.
+// List returns a table of all boards for people: part, links, and the largest recorded card
+// for each sum. Of cards on Ethernet it has the recorded ones alone.
 func List(sums []string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "board\tpart\tlink\tsum\tlanes x workers\tcells\tFF\tblock RAM\tclk MHz, of\tlink MHz, of")
 	for _, b := range all {
-		name, part, link := b.Name, b.Part, b.Link().Title()
-		for _, sum := range sums {
-			r, ok := Largest(b.Name, func(r Row) bool { return r.Sum == sum && r.Format == "fp32" && r.Result == "fp32" })
-			if ok {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d x %d\t%d\t%d\t%d\t%.1f, %d\t%.1f, %d\n", name, part, link, sum,
-					r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())
-			} else {
-				why := "not recorded"
-				if !b.Family().IsTimed() {
-					why = "for Vivado"
+		name, part := b.Name, b.Part
+		for ports, on := range b.byPorts() {
+			link := on.Link().Title()
+			for _, sum := range sums {
+				r, ok := Largest(b.Name, func(r Row) bool {
+					return r.Ethernet == ports && r.Sum == sum && r.Format == "fp32" && r.Result == "fp32"
+				})
+				switch {
+				case ok:
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d x %d\t%d\t%d\t%d\t%.1f, %d\t%.1f, %d\n", name, part, link, sum,
+						r.Lanes, r.Workers, r.COMB, r.FF, r.BRAM, r.CoreMHz, r.ClockMHz, r.LinkMHz, r.Link().MHz())
+				case ports > 0:
+					continue
+				case !b.Family().IsTimed():
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\tfor Vivado\t\t\t\t\t\n", name, part, link, sum)
+				default:
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\tnot recorded\t\t\t\t\t\n", name, part, link, sum)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\t\t\t\t\n", name, part, link, sum, why)
+				name, part, link = "", "", ""
 			}
-			name, part, link = "", "", ""
 		}
 	}
 	w.Flush()
 	return trimRight(text.String())
+}
+
+// byPorts returns the board for cards with 0, 1 and more of its Ethernet ports as the link.
+func (b Board) byPorts() []Board {
+	given := []Board{b}
+	for {
+		on, err := b.OnEthernet(len(given))
+		if err != nil {
+			return given
+		}
+		given = append(given, on)
+	}
 }
 
 // trimRight removes trailing blanks from all lines.

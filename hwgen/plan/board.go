@@ -59,8 +59,8 @@ func matches(r boards.Row, c config.Config, fixed map[string]bool) bool {
 	if result == "" {
 		result = c.Format
 	}
-	if c.Shell != stream.Name {
-		return false // no card of another shell is recorded
+	if r.Shell != c.Shell || r.Ethernet > 0 && r.Ethernet != c.Ethernet {
+		return false
 	}
 	if r.Sum != c.Sum || r.Format != c.Format || r.Result != result || r.Saturate != c.Saturate || r.DSP != c.DSP {
 		return false

@@ -3,7 +3,7 @@
 // The pointers cross in Gray code: one bit changes at a time, so each side sees the other's current
 // or an earlier pointer. Either side may miss free space or a new word for a while, but never uses
 // a word that is not there. Latency: a word is at m_axis three to four edges of rd_clk after the
-// edge of wr_clk that accepted it.
+// edge of wr_clk that accepted it. A place that was freed may be seen a cycle late.
 //
 // Both resets must overlap for some edges of both clocks; words written then are lost. Not done
 // here: resetting or emptying one side alone.
@@ -38,6 +38,7 @@ module agg_async_fifo #(
   reg [WIDTH-1:0] words[0:(1<<DEPTH_BITS)-1];
   reg [DEPTH_BITS:0] wr_reg;
   reg [DEPTH_BITS:0] wr_gray_reg;
+  reg ready_reg;
   reg [DEPTH_BITS:0] rd_reg;
   reg [DEPTH_BITS:0] rd_gray_reg;
   reg [WIDTH-1:0] m_tdata_reg;
@@ -46,15 +47,18 @@ module agg_async_fifo #(
   wire [DEPTH_BITS:0] rd_gray_seen;  // in wr_clk
   wire [DEPTH_BITS:0] wr_gray_seen;  // in rd_clk
 
-  // Gray codes of pointers one full round apart differ exactly in the upper two bits.
-  wire full = wr_gray_reg == {~rd_gray_seen[DEPTH_BITS:DEPTH_BITS-1], rd_gray_seen[DEPTH_BITS-2:0]};
   wire empty = rd_gray_reg == wr_gray_seen;
   wire write = s_axis_tvalid && s_axis_tready;
   wire fetch = !empty && (!m_tvalid_reg || m_axis_tready);
   wire [DEPTH_BITS:0] wr_next = wr_reg + {{DEPTH_BITS{1'b0}}, write};
+  wire [DEPTH_BITS:0] wr_gray_next = wr_next ^ wr_next >> 1;
   wire [DEPTH_BITS:0] rd_next = rd_reg + {{DEPTH_BITS{1'b0}}, fetch};
 
-  assign s_axis_tready = !full && !wr_rst;
+  // Gray codes of pointers one full round apart differ exactly in the upper two bits.
+  wire full_next =
+      wr_gray_next == {~rd_gray_seen[DEPTH_BITS:DEPTH_BITS-1], rd_gray_seen[DEPTH_BITS-2:0]};
+
+  assign s_axis_tready = ready_reg;
   assign m_axis_tdata  = m_tdata_reg;
   assign m_axis_tvalid = m_tvalid_reg;
   assign rd_empty      = empty && !m_tvalid_reg;
@@ -80,8 +84,10 @@ module agg_async_fifo #(
   always @(posedge wr_clk) begin
     if (write) words[wr_reg[DEPTH_BITS-1:0]] <= s_axis_tdata;
     wr_reg      <= wr_next;
-    wr_gray_reg <= wr_next ^ wr_next >> 1;
+    wr_gray_reg <= wr_gray_next;
+    ready_reg   <= !full_next;
     if (wr_rst) begin
+      ready_reg   <= 1'b0;
       wr_reg      <= {DEPTH_BITS + 1{1'b0}};
       wr_gray_reg <= {DEPTH_BITS + 1{1'b0}};
     end

@@ -7,8 +7,8 @@
 //
 // A copy waits at s_copy for the table's two cycles. It is then taken into registers: so its payload
 // comes meanwhile, and is at agg_eth_transmit before the frame's header has left. Throughput: a copy
-// every three cycles. left is a pulse when the last copy of a packet of the core has got its address,
-// reply_left when a reply has left for agg_eth_transmit.
+// every three cycles. left is a pulse in the cycle after the last copy of a packet of the core has got
+// its address, reply_left after a reply has left for agg_eth_transmit.
 
 `default_nettype none
 
@@ -60,6 +60,7 @@ module agg_copy_address #(
   reg [1:0] step_reg;  // the entry comes, is here
   reg valid_reg;
   reg reply_reg;
+  reg left_reg, reply_left_reg;
   reg [47:0] mac_reg;
   reg [31:0] ip_reg;
   reg [15:0] udp_port_reg;
@@ -75,8 +76,10 @@ module agg_copy_address #(
   end
 
   always @(posedge clk) begin
-    step_reg  <= step_reg[1] ? {!take, 1'b0} : {step_reg[0], s_copy_valid && !step_reg[0]};
+    step_reg <= step_reg[1] ? {!take, 1'b0} : {step_reg[0], s_copy_valid && !step_reg[0]};
     valid_reg <= take || (valid_reg && !m_copy_ready);
+    left_reg <= take && s_copy_final && !reply;
+    reply_left_reg <= valid_reg && m_copy_ready && reply_reg;
     if (take) begin
       reply_reg    <= reply;
       mac_reg      <= reply ? reply_mac : to_mac;
@@ -85,8 +88,10 @@ module agg_copy_address #(
       fields_reg   <= s_copy_fields;
     end
     if (rst) begin
-      step_reg  <= 2'd0;
+      step_reg <= 2'd0;
       valid_reg <= 1'b0;
+      left_reg <= 1'b0;
+      reply_left_reg <= 1'b0;
     end
   end
 
@@ -100,8 +105,8 @@ module agg_copy_address #(
   assign m_copy_ip = ip_reg;
   assign m_copy_port = udp_port_reg;
   assign m_copy_fields = fields_reg;
-  assign left = take && s_copy_final && !reply;
-  assign reply_left = valid_reg && m_copy_ready && reply_reg;
+  assign left = left_reg;
+  assign reply_left = reply_left_reg;
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -114,8 +119,11 @@ module agg_copy_address #(
   reg offered, waited, took;
   reg [PORTS+JOB_BITS+WIDTH:0] copy_stood;
   reg [95+WIDTH:0] stood, put;
+  reg left_due, reply_due;
+  reg put_reply;  // the copy taken last is a reply
   wire [95+WIDTH:0] out = {m_copy_fields, m_copy_mac, m_copy_ip, m_copy_port};
   reg [1:0] age;  // cycles for which this copy has been offered, up to 3
+  integer n;
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
@@ -128,6 +136,9 @@ module agg_copy_address #(
       s_copy_fields,
       s_copy_dest[PORTS] ? {reply_mac, reply_ip, reply_port} : {to_mac, to_ip, to_udp_port}
     };
+    if (s_copy_valid && s_copy_ready) put_reply <= s_copy_dest[PORTS];
+    left_due <= !rst && s_copy_valid && s_copy_ready && s_copy_final && !s_copy_dest[PORTS];
+    reply_due <= !rst && m_copy_valid && m_copy_ready && put_reply;
     age <= rst || !s_copy_valid || s_copy_ready ? 0 : age + (age != 3);
   end
 
@@ -142,6 +153,16 @@ module agg_copy_address #(
       assert (m_copy_valid == (waited || took));
       if (waited) assert (out == stood && !took);
       if (took) assert (out == put);
+      // The table is asked for the copy's job and port. A copy serves the ports with that entry, and a
+      // reply serves itself. A packet of the core has left with its final copy.
+      assert (to_en && to_job == s_copy_job);
+      for (n = 0; n < PORTS; n = n + 1)
+      if (s_copy_dest == {{PORTS{1'b0}}, 1'b1} << n) assert (to_port == n[PORT_BITS-1:0]);
+      assert (s_copy_done[PORTS] == s_copy_dest[PORTS]);
+      assert (s_copy_done[PORTS-1:0] == (s_copy_dest[PORTS] ? {PORTS{1'b0}} : to_same));
+      assert (left == left_due);
+      assert (!m_copy_valid || reply_reg == put_reply);
+      assert (reply_left == reply_due);
       cover (left);
       cover (reply_left && s_copy_ready);
     end

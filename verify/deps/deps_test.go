@@ -112,11 +112,12 @@ var allowed = map[string][]string{
 	"verify/protocol/trees":   {},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":      {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
-	"verify/gateware/mutate":   {"hwgen/leaf"},
-	"verify/gateware/synth":    {"hwgen/cells", "hwgen/boards"},
-	"verify/system/faults":     {"driver/frame", "driver/transport", "driver/wire"},
-	"verify/system/soak":       {"driver", "driver/frame", "driver/transport", "driver/wire", "verify/system/faults"},
+	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/gateware/mutate": {"hwgen/leaf"},
+	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
+	"verify/system/faults":   {"driver/frame", "driver/transport", "driver/wire"},
+	"verify/system/soak": {"driver", "driver/daemon", "driver/frame", "driver/transport", "driver/transport/serve", "driver/virtual/clock", "driver/virtual/ethernet", "driver/virtual/frameport",
+		"driver/virtual/simulator", "driver/wire", "verify/system/faults", "verify/system/frames"},
 	"verify/system/shared":     {"driver", "driver/daemon", "driver/daemon/protocol", "driver/frame", "driver/model", "driver/transport", "driver/transport/serve", "driver/wire", "verify/reference/oracle"},
 	"verify/system/namespaces": {"driver", "driver/transport/serve"},
 	// It runs verify/protocol/explore and reads its output.

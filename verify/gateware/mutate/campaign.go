@@ -228,7 +228,7 @@ func (w *way) all(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(w.left(byCard)) == 0 {
+	if len(w.left(byCard)) == 0 || len(w.leaf.cards) == 0 {
 		return nil
 	}
 	cards, err := openBenches(ctx, w.campaign, w.leaf, filepath.Join(w.dir, "cards"), w.leaf.cards)
@@ -252,7 +252,7 @@ func (w *way) prove(ctx context.Context, p *proof, mutants []mutant) error {
 
 // bench tries the remaining mutants on benches.
 func (w *way) bench(ctx context.Context, b *benches, mutants []mutant, by string) error {
-	if len(w.left(by)) == 0 {
+	if len(b.nodes) == 0 || len(w.left(by)) == 0 {
 		return nil
 	}
 	if err := b.with(ctx, w.campaign, mutants); err != nil {

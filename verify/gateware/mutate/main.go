@@ -12,9 +12,12 @@
 // differs, for all inputs and all states that the proof allows, it is the same circuit. The
 // others are survivors; survivors.txt explains each.
 //
-// The results are verify/gateware/mutate/recorded.json, for this command, and RESULT.md, for
-// readers. The command writes them after all requested leaves. After an interrupt it reuses the
-// finished leaves in build/mutate.
+// It also applies the weakenings of the requested leaves, which are in weakenings.go: changes of a
+// line that drop a rule. A check must notice each.
+//
+// The results are verify/gateware/mutate/recorded.json and weakenings.json, for this command, and
+// RESULT.md, for readers. The command writes them after all requested leaves. After an interrupt it
+// reuses the finished leaves in build/mutate.
 package main
 
 import (
@@ -31,6 +34,7 @@ import (
 const (
 	folder       = "build/mutate" // a folder for each leaf
 	recordedFile = "verify/gateware/mutate/recorded.json"
+	weakenedFile = "verify/gateware/mutate/weakenings.json"
 	pageFile     = "verify/gateware/mutate/RESULT.md"
 )
 
@@ -40,18 +44,19 @@ func main() {
 	flag.IntVar(&c.count, "count", 16, "mutants of a leaf")
 	flag.IntVar(&c.seed, "seed", 1, "which mutants")
 	flag.IntVar(&c.jobs, "jobs", runtime.NumCPU(), "leaves at once")
+	only := flag.Bool("weakenings", false, "do the weakenings of these leaves alone, no mutants")
 	flag.BoolVar(&c.again, "again", false, "also leaves that are done")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &c, *leaves); err != nil {
+	if err := run(ctx, &c, *leaves, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
 }
 
-// run processes the leaves that match, and prints the page.
-func run(ctx context.Context, c *campaign, leaves string) error {
+// run processes the leaves that match and their weakenings, and prints the page.
+func run(ctx context.Context, c *campaign, leaves string, only bool) error {
 	match, err := regexp.Compile(leaves)
 	if err != nil {
 		return err
@@ -68,9 +73,15 @@ func run(ctx context.Context, c *campaign, leaves string) error {
 	if c.root, err = os.Getwd(); err != nil {
 		return err
 	}
-	done, err := c.run(ctx, wanted)
+	weak, err := c.weaken(ctx, match.MatchString)
 	if err != nil {
 		return err
 	}
-	return publish(done)
+	var done []record
+	if !only {
+		if done, err = c.run(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	return publish(done, weak)
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// read returns the records in a file, or none without a file.
-func read(file string) (map[string]record, error) {
-	records := map[string]record{}
+// read returns the records in a file, by leaf or weakening, or none without a file.
+func read[T any](file string) (map[string]T, error) {
+	records := map[string]T{}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return records, nil
@@ -29,14 +29,21 @@ func read(file string) (map[string]record, error) {
 	return records, nil
 }
 
-// publish adds records to the file, and writes and prints the page.
-func publish(done []record) error {
-	records, err := read(recordedFile)
+// publish adds records to the files, and writes and prints the page.
+func publish(done []record, weak []weakened) error {
+	records, err := read[record](recordedFile)
 	if err != nil {
 		return err
 	}
 	for _, r := range done {
 		records[r.Leaf] = r
+	}
+	noticed, err := read[weakened](weakenedFile)
+	if err != nil {
+		return err
+	}
+	for _, w := range weak {
+		noticed[w.Name] = w
 	}
 	text, err := os.ReadFile("verify/gateware/mutate/survivors.txt")
 	if err != nil {
@@ -46,14 +53,22 @@ func publish(done []record) error {
 	if err != nil {
 		return err
 	}
-	written := page(records, said)
+	written := page(records, said, noticed)
 	if err := writeJSON(recordedFile, records); err != nil {
+		return err
+	}
+	if err := writeJSON(weakenedFile, noticed); err != nil {
 		return err
 	}
 	if err := writeWhole(pageFile, []byte(written)); err != nil {
 		return err
 	}
 	fmt.Print(written)
+	for _, w := range weak {
+		if len(w.By) == 0 {
+			fmt.Fprintf(os.Stderr, "mutate: no check notices the weakening %s\n", w.Name)
+		}
+	}
 	for leaf, names := range unexplained(records, said) {
 		fmt.Fprintf(os.Stderr, "mutate: survivors.txt has no reason for %s: %s\n", leaf, strings.Join(names, "; "))
 	}
@@ -128,8 +143,8 @@ func (r *record) summary() string {
 //go:embed introduction.md
 var introduction string
 
-// page writes the table and the survivors.
-func page(records map[string]record, reasons map[string]string) string {
+// page writes the tables and the survivors.
+func page(records map[string]record, reasons map[string]string, noticed map[string]weakened) string {
 	var s strings.Builder
 	total := record{Leaf: "**all**"}
 	leaves := slices.Sorted(maps.Keys(records))
@@ -151,6 +166,15 @@ func page(records map[string]record, reasons map[string]string) string {
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		fmt.Fprintf(&s, "\nNot recorded:\n\n%s", strings.Join(missing, ""))
+	}
+	s.WriteString("\n## Weakenings\n\nEach weakening drops a rule of [NETWORK.md](../../../driver/wire/NETWORK.md) by a change of one line.\n\n")
+	s.WriteString("| weakening | dropped rule | leaf | noticed by |\n|---|---|---|---|\n")
+	for _, w := range weakenings {
+		by := "**nothing**"
+		if found := noticed[w.name].By; len(found) > 0 {
+			by = strings.Join(found, ", ")
+		}
+		fmt.Fprintf(&s, "| `%s` | %s | `%s` | %s |\n", w.name, w.drops, w.leaf, by)
 	}
 	s.WriteString("\n## Survivors\n")
 	list(&s, records, survivor, func(name string) string {

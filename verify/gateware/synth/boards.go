@@ -26,22 +26,30 @@ type build struct {
 }
 
 // builds lists the recorded cards, in the order of the table: a small one and a large one for each
-// board. Boards that the pinned tools cannot build have none.
+// board, and a small one with all its Ethernet ports. Boards that the pinned tools cannot build have
+// none.
 func builds() []build {
 	var all []build
 	for _, b := range boards.All() {
 		if !b.Family().IsTimed() {
 			continue
 		}
-		add := func(lanes int, sum string, mhz int) {
-			all = append(all, build{
-				name: fmt.Sprintf("board %s, %d lanes x 4 workers, %s fp32", b.Name, lanes, sum),
-				flags: []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", "4", "-sum", sum,
-					"-clock", fmt.Sprint(mhz)},
-			})
+		add := func(lanes, workers int, sum string, mhz int, more ...string) {
+			name := fmt.Sprintf("board %s, %d lanes x %d workers, %s fp32", b.Name, lanes, workers, sum)
+			flags := []string{"-board", b.Name, "-lanes", fmt.Sprint(lanes), "-workers", fmt.Sprint(workers), "-sum", sum,
+				"-clock", fmt.Sprint(mhz)}
+			all = append(all, build{strings.Join(append([]string{name}, more...), " "), append(flags, more...)})
 		}
-		add(4, "tree", b.SmallMHz)
-		add(16, "fused", b.CoreMHz)
+		add(4, 4, "tree", b.SmallMHz)
+		add(16, 4, "fused", b.CoreMHz)
+		if b.Ethernet == nil {
+			continue
+		}
+		if ports := len(b.Ethernet.Ports); ports > 1 { // in path: a worker behind each port
+			add(2, ports, "tree", b.CoreMHz, "-shell", "udp", "-ethernet", fmt.Sprint(ports))
+		} else {
+			add(4, 4, "tree", b.CoreMHz, "-shell", "udp")
+		}
 	}
 	return all
 }
@@ -89,7 +97,7 @@ func (r *record) updateBoard(ctx context.Context, b build) error {
 	if err := readReport(text, &row); err != nil {
 		return errors.Join(failed, err)
 	}
-	progress("%s: %d COMB, clk %.1f MHz of %d, link %.1f MHz", b.name, row.COMB, row.CoreMHz, row.ClockMHz, row.USBMHz)
+	progress("%s: %d COMB, clk %.1f MHz of %d, link %.1f MHz", b.name, row.COMB, row.CoreMHz, row.ClockMHz, row.LinkMHz)
 	return r.saveBoard(row)
 }
 
@@ -132,7 +140,7 @@ func boardRow(card string, tools []string) (boards.Row, error) {
 // decides reports whether a file of a card affects its bitstream.
 func decides(name string) bool {
 	return strings.HasSuffix(name, ".v") || strings.HasSuffix(name, ".vh") || strings.HasSuffix(name, ".lpf") ||
-		slices.Contains([]string{"board/usb_device.py", "board/output_registers.py", "board/requirements.txt", "board/Makefile"}, name)
+		slices.Contains([]string{"board/usb_device.py", "board/ethernet_mac.py", "board/output_registers.py", "board/requirements.txt", "board/Makefile"}, name)
 }
 
 // inCard reports whether a cell belongs to the card, and not to its link.
@@ -172,11 +180,12 @@ func readReport(text []byte, row *boards.Row) error {
 	for net, clock := range report.Fmax {
 		if cards[net] {
 			row.CoreMHz = round(clock.Achieved)
-		} else {
-			row.USBMHz = round(clock.Achieved)
+		} else if mhz := round(clock.Achieved); row.LinkMHz == 0 || mhz < row.LinkMHz {
+			row.LinkMHz = mhz
 		}
 	}
-	if len(report.Fmax) != 2 || row.USBMHz == 0 || row.CoreMHz == 0 {
+	// Each Ethernet port has a clock.
+	if len(report.Fmax) != 1+max(1, row.Ethernet) || row.LinkMHz == 0 || row.CoreMHz == 0 {
 		return fmt.Errorf("the report has %d clocks, not those of the card and its link", len(report.Fmax))
 	}
 	used := func(cell string) int { return report.Utilization[cell].Used }
@@ -225,8 +234,19 @@ func boardsPage(t boards.Table) string {
 	b.WriteString("| board | part | card | COMB | FF | block RAM | DSP | clk MHz | link MHz |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range t.Rows {
 		on, _ := boards.Find(r.Board)
-		fmt.Fprintf(&b, "| %s | %s | %d lanes x %d workers, %s %s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",
-			r.Board, on.Part, r.Lanes, r.Workers, r.Sum, r.Format, r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.USBMHz, r.LinkMHz())
+		fmt.Fprintf(&b, "| %s | %s | %d lanes x %d workers, %s %s%s | %d | %d | %d | %d | %.1f of %d | %.1f of %d |\n",
+			r.Board, on.Part, r.Lanes, r.Workers, r.Sum, r.Format, onPorts(r), r.COMB, r.FF, r.BRAM, r.Mults, r.CoreMHz, r.ClockMHz, r.LinkMHz, r.Link().MHz())
 	}
 	return b.String()
+}
+
+// onPorts says how many Ethernet ports a card has, if any.
+func onPorts(r boards.Row) string {
+	switch r.Ethernet {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 Ethernet port"
+	}
+	return fmt.Sprintf(", %d Ethernet ports", r.Ethernet)
 }

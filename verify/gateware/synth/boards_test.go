@@ -30,9 +30,13 @@ func TestReadReport(t *testing.T) {
 		for _, paths := range []string{paths, into} {
 			row := boards.Row{Board: "ecpix5", ClockMHz: 40}
 			require.NoError(t, readReport(report(paths, clocks), &row), clocks)
-			assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, USBMHz: 65.2}, row, clocks)
+			assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, LinkMHz: 65.2}, row, clocks)
 		}
 	}
+	// Of two Ethernet ports, the slower clock counts.
+	two := boards.Row{Board: "versa_ecp5", Ethernet: 2}
+	require.NoError(t, readReport(report(paths, `{"x": {"achieved": 41}, "link": {"achieved": 130.04}, "other": {"achieved": 126.06}}`), &two))
+	assert.Equal(t, boards.Row{Board: "versa_ecp5", Ethernet: 2, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, LinkMHz: 126.1}, two)
 	for _, clocks := range []string{
 		`{}`, `{"x": {"achieved": 41, "constraint": 40}}`,
 		`{"a": {"achieved": 41, "constraint": 40}, "b": {"achieved": 41, "constraint": 12}}`,

@@ -73,7 +73,7 @@ func (c *Counts) Of(k Kind) int64 {
 // fate draws the faults of frames.
 type fate struct {
 	seed    uint64
-	chances [len(Kinds)]float64
+	chances []float64
 	seen    map[identity]uint64
 	source  rand.PCG
 }
@@ -85,27 +85,38 @@ type identity struct {
 }
 
 func newFate(r Rates, d frame.Direction) *fate {
-	return &fate{seed: mix(r.Seed, uint64(d)+1), chances: r.chances(), seen: map[identity]uint64{}}
+	chances := r.chances()
+	return fateOf(r.Seed, d, chances[:])
+}
+
+// fateOf returns the fate of the frames of a direction, with the chances of kinds of any numbering.
+func fateOf(seed uint64, d frame.Direction, chances []float64) *fate {
+	return &fate{seed: mix(seed, uint64(d)+1), chances: chances, seen: map[identity]uint64{}}
 }
 
 const none Kind = -1
 
 // draw returns the fault of a frame, and a random source for its details.
 func (f *fate) draw(h *frame.Header) (Kind, *rand.Rand) {
-	who := identity{uint8(h.Kind), h.Job, h.Rank, h.VID}
+	kind, rng := f.drawFor(identity{uint8(h.Kind), h.Job, h.Rank, h.VID})
+	return Kind(kind), rng
+}
+
+// drawFor is draw for the next frame of an identity. The kind is -1 for none.
+func (f *fate) drawFor(who identity) (kind int, rng *rand.Rand) {
 	n := f.seen[who]
 	f.seen[who]++
 	f.source.Seed(mix(f.seed, uint64(who.job)<<48|uint64(who.kind)<<40|uint64(who.rank)<<32|uint64(who.vid)), n)
-	rng := rand.New(&f.source)
+	rng = rand.New(&f.source)
 	_ = rng.Uint64() // the first output depends on the seeds too directly
 	x := rng.Float64()
 	for kind, chance := range f.chances {
 		if x < chance {
-			return Kind(kind), rng
+			return kind, rng
 		}
 		x -= chance
 	}
-	return none, rng
+	return int(none), rng
 }
 
 // mix is the finalizer of SplitMix64 over two numbers (Steele, Lea and Flood, "Fast

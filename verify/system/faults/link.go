@@ -248,7 +248,11 @@ func flips(raw []byte, rng *rand.Rand) {
 
 // burst damages bits, the first and the last at most 16 apart.
 func burst(raw []byte, rng *rand.Rand) {
-	length := 2 + rng.IntN(15)
+	burstOf(raw, 2+rng.IntN(15), rng)
+}
+
+// burstOf damages bits, the first and the last of that many in a row among them.
+func burstOf(raw []byte, length int, rng *rand.Rand) {
 	first := rng.IntN(8*len(raw) - length + 1)
 	flip(raw, first)
 	flip(raw, first+length-1)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -17,16 +20,17 @@ import (
 	"tributary/driver/wire"
 )
 
-// Host is a host in user space at a port unix:PATH of a card. It answers ARP requests, and takes UDP
-// datagrams for its sockets. All other frames go to Others. Each frame that comes must be sound.
+// Host is a host in user space at a port of a card. It answers ARP requests, and takes UDP datagrams for
+// its sockets. All other frames go to Others, those to another MAC address included.
 type Host struct {
-	MAC    net.HardwareAddr
-	IP     net.IP
-	Others chan []byte // with FCS
+	MAC     net.HardwareAddr
+	IP      net.IP
+	Others  chan []byte  // with FCS
+	Unsound atomic.Int64 // frames that it dropped behind a faulty cable
 
-	conn *net.UnixConn
-	path string // of its own socket
-	done chan struct{}
+	cable  io.ReadWriteCloser // a frame with its FCS for each Read and Write
+	faulty bool
+	done   chan struct{}
 
 	mu      sync.Mutex
 	known   map[netip.Addr]net.HardwareAddr // by ARP
@@ -39,34 +43,52 @@ type Host struct {
 // maxWaiting is the number of frames and datagrams that wait for a test.
 const maxWaiting = 1 << 14
 
-// Attach connects a host to the card's port at a path.
+// Attach connects a host to the card's port unix:PATH. Each frame that comes must be sound.
 func Attach(path string, mac net.HardwareAddr, ip net.IP) (*Host, error) {
 	own := fmt.Sprintf("%s.%x", path, []byte(mac))
 	conn, err := net.DialUnix("unixgram", &net.UnixAddr{Name: own, Net: "unixgram"}, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		return nil, err
 	}
+	if _, err := conn.Write(nil); err != nil { // so that the card knows the host
+		return nil, errors.Join(err, conn.Close())
+	}
+	return newHost(&named{conn, own}, mac, ip, false), nil
+}
+
+// AttachFaulty connects a host to a cable with faults. Frames that are not sound are dropped, as network
+// cards and kernels drop them, and counted.
+func AttachFaulty(cable io.ReadWriteCloser, mac net.HardwareAddr, ip net.IP) *Host {
+	return newHost(cable, mac, ip, true)
+}
+
+func newHost(cable io.ReadWriteCloser, mac net.HardwareAddr, ip net.IP, faulty bool) *Host {
 	h := &Host{
-		MAC: mac, IP: ip.To4(), Others: make(chan []byte, maxWaiting), conn: conn, path: own, done: make(chan struct{}),
+		MAC: mac, IP: ip.To4(), Others: make(chan []byte, maxWaiting), cable: cable, faulty: faulty, done: make(chan struct{}),
 		known: map[netip.Addr]net.HardwareAddr{}, asked: map[netip.Addr]chan struct{}{}, sockets: map[uint16]*Socket{}, next: 40000,
 	}
-	if _, err := conn.Write(nil); err != nil { // so that the card knows the host
-		return nil, errors.Join(err, h.conn.Close())
-	}
 	go h.receive()
-	return h, nil
+	return h
 }
+
+// named is a Unix socket that goes when it is closed.
+type named struct {
+	*net.UnixConn
+	path string
+}
+
+func (n *named) Close() error { return errors.Join(n.UnixConn.Close(), os.Remove(n.path)) }
 
 // Close disconnects the host, and returns what was wrong with the frames that it received.
 func (h *Host) Close() error {
-	err := errors.Join(h.conn.Close(), os.Remove(h.path))
+	err := h.cable.Close()
 	<-h.done
 	return errors.Join(append(h.broken, err)...)
 }
 
 // Send sends a frame as it is.
 func (h *Host) Send(frame []byte) error {
-	_, err := h.conn.Write(frame)
+	_, err := h.cable.Write(frame)
 	return err
 }
 
@@ -75,7 +97,7 @@ func (h *Host) receive() {
 	defer close(h.done)
 	buffer := make([]byte, 1<<16)
 	for {
-		n, err := h.conn.Read(buffer)
+		n, err := h.cable.Read(buffer)
 		if err != nil {
 			h.mu.Lock()
 			for _, s := range h.sockets {
@@ -85,7 +107,12 @@ func (h *Host) receive() {
 			return
 		}
 		frame := slices.Clone(buffer[:n])
-		if err := CheckSound(frame); err != nil {
+		err = CheckSound(frame)
+		if err != nil && h.faulty {
+			h.Unsound.Add(1)
+			continue
+		}
+		if err != nil {
 			h.mu.Lock()
 			h.broken = append(h.broken, fmt.Errorf("frame %x: %w", frame, err))
 			h.mu.Unlock()
@@ -98,6 +125,9 @@ func (h *Host) receive() {
 
 // take handles a frame of ARP or UDP for the host. It reports whether the frame was one.
 func (h *Host) take(frame []byte) bool {
+	if to := net.HardwareAddr(frame[:6]); !slices.Equal(to, h.MAC) && !slices.Equal(to, ToAll) {
+		return false
+	}
 	p := gopacket.NewPacket(frame[:len(frame)-4], layers.LayerTypeEthernet, gopacket.NoCopy)
 	if a, ok := p.Layer(layers.LayerTypeARP).(*layers.ARP); ok && slices.Equal(a.DstProtAddress, h.IP) {
 		return h.takeARP(a)
@@ -139,7 +169,10 @@ func (h *Host) arp(operation uint16, to, toMAC net.HardwareAddr, toIP net.IP) []
 		}))
 }
 
-// Resolve asks for the MAC address of an IPv4 address, once.
+// askAgain is the time after which a host repeats an ARP request.
+const askAgain = 250 * time.Millisecond
+
+// Resolve asks for the MAC address of an IPv4 address until an answer comes.
 func (h *Host) Resolve(ctx context.Context, ip netip.Addr) (net.HardwareAddr, error) {
 	h.mu.Lock()
 	mac, asked := h.known[ip], h.asked[ip]
@@ -156,6 +189,8 @@ func (h *Host) Resolve(ctx context.Context, ip netip.Addr) (net.HardwareAddr, er
 	}
 	select {
 	case <-asked:
+		return h.Resolve(ctx, ip)
+	case <-time.After(askAgain):
 		return h.Resolve(ctx, ip)
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -26,6 +26,9 @@ func CheckSound(frame []byte) error {
 	}
 	if network.Protocol == layers.IPProtocolUDP && p.Layer(layers.LayerTypeUDP) == nil ||
 		network.Protocol == layers.IPProtocolICMPv4 && p.Layer(layers.LayerTypeICMPv4) == nil {
+		if p.ErrorLayer() == nil {
+			return errors.New("a fragment")
+		}
 		return p.ErrorLayer().Error() // what a UDP datagram carries may be anything
 	}
 	if u, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok {

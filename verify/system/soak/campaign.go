@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tributary/driver/virtual/ethernet"
+	"tributary/driver/virtual/frameport"
 	"tributary/verify/system/faults"
 )
 
@@ -21,10 +23,14 @@ type campaign struct {
 	rounds   int64  // limit; 0: none
 	parallel int
 	damage   bool
-	clock    uint32             // speed of the card's clock, relative to a simulation's
-	report   func(faults int64) // after every round
+	ethernet int                                                                                      // Ethernet ports of the card; 0 for a card with a byte stream
+	link     int                                                                                      // bits that each takes in a cycle
+	device   func(ctx context.Context, deadlines bool) (ethernet.Device, frameport.Timekeeper, error) // makes a card with them
+	clock    uint32                                                                                   // speed of the card's clock, relative to a simulation's
+	report   func(faults int64)                                                                       // after every round
 
 	counts faults.Counts
+	frames faults.FrameCounts // of cards with Ethernet ports
 	events [len(events)]atomic.Int64
 	arrays atomic.Int64 // that were compared
 	took   time.Duration
@@ -48,16 +54,33 @@ const (
 	rankLate
 	rankKilled
 	rankAway
+	cableUnplugged
 )
 
-var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away"}
+var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away", "cable unplugged"}
 
 func (c *campaign) total() int64 {
-	n := c.counts.Total()
+	n := c.counts.Total() + c.frames.Total()
 	for i := range c.events {
 		n += c.events[i].Load()
 	}
 	return n
+}
+
+// variable is the variable of make that chooses the card.
+func (c *campaign) variable() string {
+	if c.ethernet > 0 {
+		return fmt.Sprintf("ETHERNET=%d ", c.ethernet)
+	}
+	return ""
+}
+
+// size returns the size of the campaign's rounds.
+func (c *campaign) size() size {
+	if c.ethernet > 0 {
+		return size{portsOnNetwork, mostOnNetwork, c.damage}
+	}
+	return size{ports, mostChunks, c.damage}
 }
 
 // run makes rounds until the number of faults is reached. Without -damage it stops at the first
@@ -118,7 +141,7 @@ func (c *campaign) end(seed uint64, err error) (more bool) {
 	case err == nil:
 	case !c.damage:
 		if c.failure == nil {
-			c.failure = fmt.Errorf("%w\n  this round alone: make soak SEED=%d ROUNDS=1", err, seed)
+			c.failure = fmt.Errorf("%w\n  this round alone: make soak %sSEED=%d ROUNDS=1", err, c.variable(), seed)
 		}
 		return false
 	case errors.As(err, &wrong):

@@ -9,11 +9,25 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+
+	"tributary/driver"
 )
 
-// card is the process of a virtual card, which a round kills and restarts while hosts use it.
+// site is where a round's card runs. A round kills the card and restarts it while hosts use it.
+type site interface {
+	start() error // returns when the card takes connections
+	restart() error
+	stop() error  // returns why the card ended before, if it did
+	name() string // of the card, for the driver
+	// account compares what the card has counted with what happened to its frames. It is called at the
+	// end of a round whose card was never restarted.
+	account(ctx context.Context, counters func() ([]driver.Counter, error)) error
+}
+
+// card is the process of a virtual card with a byte stream.
 type card struct {
 	program, socket string
+	seed            uint64 // of the round
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -49,10 +63,11 @@ func (c *card) stopLocked() {
 	_ = c.cmd.Wait() // it was killed
 }
 
-func (c *card) stop() {
+func (c *card) stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopLocked()
+	return nil
 }
 
 // restart kills the card and starts it again.
@@ -62,6 +77,11 @@ func (c *card) restart() error {
 	c.stopLocked()
 	return c.startLocked()
 }
+
+func (c *card) name() string { return fmt.Sprint("soak:", c.seed) }
+
+// account has nothing to compare: a stream has no frames that end, and a fault may hide others.
+func (c *card) account(context.Context, func() ([]driver.Counter, error)) error { return nil }
 
 func (c *card) dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", c.socket)

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	ports = 8 // of the cards
+	ports          = 8 // of the cards with a byte stream
+	portsOnNetwork = 4 // of the cards with Ethernet ports
 
 	leastFaulty, mostFaulty = 0.02, 0.2 // share of a round's frames with a fault
 
@@ -18,6 +19,7 @@ const (
 	mostJobs       = 3   // of a tenant, in succession
 	mostReductions = 3   // of a job
 	mostChunks     = 160 // in a reduction
+	mostOnNetwork  = 40  // in a reduction on a card with Ethernet ports, which takes longer to simulate
 
 	shortestDeadline, longestDeadline = 1 << 11, 1 << 14 // cycles of a simulation
 
@@ -58,15 +60,22 @@ type reduction struct {
 	away   int // rank that makes no further calls in this job; -1: none
 }
 
-func newPlan(seed uint64, damage bool) plan {
+// size is what the plan of a round depends on, beside its seed.
+type size struct {
+	ports  int  // of the card
+	chunks int  // the most in a reduction
+	damage bool // frames meet damage only, and no card and no rank is killed
+}
+
+func newPlan(seed uint64, of size) plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := plan{rates: newRates(rng, seed, damage), tenants: make([]tenantPlan, 1+rng.IntN(mostTenants))}
+	p := plan{rates: newRates(rng, seed, of.damage), tenants: make([]tenantPlan, 1+rng.IntN(mostTenants))}
 	frames := 0
 	for i := range p.tenants {
-		p.tenants[i] = newTenantPlan(rng, damage)
+		p.tenants[i] = newTenantPlan(rng, of)
 		frames += p.tenants[i].frames()
 	}
-	if damage {
+	if of.damage {
 		return p
 	}
 	if rng.IntN(2) == 0 {
@@ -99,10 +108,10 @@ func newRates(rng *rand.Rand, seed uint64, damage bool) faults.Rates {
 	return r
 }
 
-func newTenantPlan(rng *rand.Rand, damage bool) tenantPlan {
-	p := tenantPlan{ports: newPorts(rng), window: rng.IntN(3), chunk: rng.IntN(1 << 20), firstVID: rng.Uint32()}
+func newTenantPlan(rng *rand.Rand, of size) tenantPlan {
+	p := tenantPlan{ports: newPorts(rng, of.ports), window: rng.IntN(3), chunk: rng.IntN(1 << 20), firstVID: rng.Uint32()}
 	if rng.IntN(2) == 0 {
-		p.firstVID = -uint32(rng.IntN(mostChunks)) // VIDs wrap soon
+		p.firstVID = -uint32(rng.IntN(of.chunks)) // VIDs wrap soon
 	}
 	if kind := rng.IntN(3); kind > 0 {
 		p.deadline = shortestDeadline << rng.IntN(bits.Len(longestDeadline/shortestDeadline))
@@ -110,13 +119,13 @@ func newTenantPlan(rng *rand.Rand, damage bool) tenantPlan {
 	}
 	p.jobs = make([][]reduction, 1+rng.IntN(mostJobs))
 	for i := range p.jobs {
-		p.jobs[i] = p.newJob(rng, damage)
+		p.jobs[i] = p.newJob(rng, of)
 	}
 	return p
 }
 
 // newPorts returns all ports in half of the cases, else a random set.
-func newPorts(rng *rand.Rand) []int {
+func newPorts(rng *rand.Rand, ports int) []int {
 	chosen := rng.Perm(ports)
 	if rng.IntN(2) == 0 {
 		chosen = chosen[:1+rng.IntN(ports)]
@@ -127,15 +136,15 @@ func newPorts(rng *rand.Rand) []int {
 
 // newJob draws the reductions of a job. Where a rank's death ends the job, it
 // happens in the last one.
-func (p *tenantPlan) newJob(rng *rand.Rand, damage bool) []reduction {
+func (p *tenantPlan) newJob(rng *rand.Rand, of size) []reduction {
 	all := make([]reduction, 1+rng.IntN(mostReductions))
 	for i := range all {
-		all[i] = reduction{chunks: 1 + rng.IntN(mostChunks), short: rng.IntN(1 << 20), late: -1, victim: -1, away: -1}
-		if rng.IntN(4) == 0 && !damage {
+		all[i] = reduction{chunks: 1 + rng.IntN(of.chunks), short: rng.IntN(1 << 20), late: -1, victim: -1, away: -1}
+		if rng.IntN(4) == 0 && !of.damage {
 			all[i].late, all[i].pause = rng.IntN(len(p.ports)), time.Duration(rng.Int64N(int64(p.mostLate())))
 		}
 	}
-	if damage {
+	if of.damage {
 		return all
 	}
 	if rng.IntN(4) == 0 {

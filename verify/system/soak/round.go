@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	timeout  = 2 * time.Minute  // without any progress, on a busy machine
+	timeout  = 5 * time.Minute  // without any progress, on a busy machine
 	patience = time.Minute      // for a card that is away
 	limit    = 10 * time.Minute // of a round
 )
@@ -27,17 +27,21 @@ type round struct {
 	*campaign
 	plan
 	seed uint64
-	card card
+	card site
 
 	opening sync.Mutex
 	host    *driver.Card // guarded by opening; nil when it is not open
 
-	mu       sync.Mutex
-	frames   int // that entered its links
-	links    uint64
-	deaths   []*death
-	restarts sync.WaitGroup
-	restart  error
+	mu        sync.Mutex
+	frames    int // that entered its links
+	links     uint64
+	restarted bool
+	apart     bool   // each member has an address of its own
+	socket    string // of the card or the daemon
+	unshare   func() // ends the daemon
+	deaths    []*death
+	restarts  sync.WaitGroup
+	restart   error
 }
 
 // death cancels the call of a rank after a number of frames of its job.
@@ -61,12 +65,21 @@ func init() {
 }
 
 func newRound(c *campaign, seed uint64, socket string) *round {
-	return &round{campaign: c, plan: newPlan(seed, c.damage), seed: seed, card: card{program: c.program, socket: socket}}
+	r := &round{campaign: c, plan: newPlan(seed, c.size()), seed: seed, socket: socket, unshare: func() {}}
+	if c.ethernet > 0 {
+		if r.apart = isApart(seed); r.apart {
+			r.plan = r.plan.withoutDeaths()
+		}
+		r.card = newNetwork(r)
+	} else {
+		r.card = &card{program: c.program, socket: socket, seed: seed}
+	}
+	return r
 }
 
 // dial opens a link to the card, with the next faults.
 func (r *round) dial(ctx context.Context) (transport.Conn, error) {
-	conn, err := r.card.dial(ctx)
+	conn, err := r.card.(*card).dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +101,7 @@ func (r *round) watch(h *frame.Header) (cut bool) {
 	r.frames++
 	if r.frames == r.kill {
 		r.events[cardKilled].Add(1)
+		r.restarted = true
 		r.restarts.Go(func() { r.restart = r.card.restart() })
 	}
 	for _, d := range r.deaths {
@@ -99,11 +113,19 @@ func (r *round) watch(h *frame.Header) (cut bool) {
 		}
 	}
 	if len(r.cuts) > 0 && r.frames >= r.cuts[0] {
-		r.events[linkCut].Add(1)
+		r.events[r.cutting()].Add(1)
 		r.cuts = r.cuts[1:]
 		return true
 	}
 	return false
+}
+
+// cutting is the event of a cut.
+func (r *round) cutting() event {
+	if r.ethernet > 0 {
+		return cableUnplugged
+	}
+	return linkCut
 }
 
 // mortal returns a context that ends after a number of frames of a job, and a function that
@@ -123,19 +145,44 @@ func (r *round) mortal(ctx context.Context, job, frames int) (context.Context, f
 }
 
 // run runs every tenant's plan.
-func (r *round) run(ctx context.Context) error {
+func (r *round) run(ctx context.Context) (err error) {
 	if err := r.card.start(); err != nil {
 		return fmt.Errorf("%w; `make soak` builds one", err)
 	}
-	defer r.card.stop()
+	defer func() { err = errors.Join(err, r.card.stop()) }()
 	running.Store(fmt.Sprint(r.seed), r)
 	defer running.Delete(fmt.Sprint(r.seed))
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := r.runTenants(ctx)
-	r.leave(ctx)
+	err = r.runShared(ctx)
 	r.restarts.Wait()
+	if err == nil && !r.restarted {
+		err = r.card.account(ctx, func() ([]driver.Counter, error) { return r.counters(ctx) })
+	}
+	r.leave(ctx)
+	r.unshare()
 	return errors.Join(err, r.restart)
+}
+
+// counters reads the card's counters.
+func (r *round) counters(ctx context.Context) ([]driver.Counter, error) {
+	host, err := r.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return host.Counters(ctx)
+}
+
+// runShared runs the tenants, beside a daemon if their members are apart.
+func (r *round) runShared(ctx context.Context) error {
+	if r.apart {
+		end, err := r.share(ctx)
+		if err != nil {
+			return err
+		}
+		r.unshare = end
+	}
+	return r.runTenants(ctx)
 }
 
 // runTenants sets up the first job of each tenant in turn, so that every run of the round gives
@@ -174,7 +221,11 @@ func (r *round) open(ctx context.Context) (*driver.Card, error) {
 		return r.host, nil
 	}
 	r.leaveLocked(ctx)
-	host, err := driver.Open(ctx, fmt.Sprint("soak:", r.seed), driver.WithTimeout(timeout))
+	options := []driver.Option{driver.WithTimeout(timeout)}
+	if r.apart {
+		options = append(options, driver.WithReopen(nil))
+	}
+	host, err := driver.Open(ctx, r.card.name(), options...)
 	if err == nil {
 		r.host = host
 	}

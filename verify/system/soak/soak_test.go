@@ -140,14 +140,15 @@ func TestDamage(t *testing.T) {
 
 // TestRoundIsItsSeeds: the same seed gives the same plan, other seeds other plans.
 func TestRoundIsItsSeeds(t *testing.T) {
-	if a, b := newPlan(5, false), newPlan(5, false); !reflect.DeepEqual(a, b) {
+	whole := size{ports: ports, chunks: mostChunks}
+	if a, b := newPlan(5, whole), newPlan(5, whole); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, and then %+v", a, b)
 	}
-	if a, b := newPlan(5, false), newPlan(6, false); reflect.DeepEqual(a, b) {
+	if a, b := newPlan(5, whole), newPlan(6, whole); reflect.DeepEqual(a, b) {
 		t.Errorf("two seeds, and one plan: %+v", a)
 	}
 	for seed := range uint64(1000) {
-		p := newPlan(seed, false)
+		p := newPlan(seed, whole)
 		r := p.rates
 		if sum := r.Drop + r.Repeat + r.Reorder + r.Delay + r.Flip + r.Burst + r.Stall; sum < leastFaulty || sum > mostFaulty {
 			t.Errorf("seed %d: %.3f of the frames are faulty", seed, sum)

@@ -18,6 +18,9 @@ type effects struct {
 
 	jobs    int64
 	beside  int64 // those with others on their card
+	apart   int64 // those whose members have an address each
+	unsound int64 // frames that hosts have dropped
+	passed  int64 // frames of another protocol that came through a card in path
 	overdue int64 // notices
 	partial int64 // chunks whose sums lack a member
 	evicted int64 // members
@@ -40,6 +43,7 @@ func (e *effects) addLink(s driver.LinkStats) {
 	e.link.Hunted += s.Hunted
 	e.link.HeaderCRC += s.HeaderCRC
 	e.link.PayloadCRC += s.PayloadCRC
+	e.link.DatagramCRC += s.DatagramCRC
 	e.link.Refused += s.Refused
 }
 
@@ -50,6 +54,16 @@ func (e *effects) addJob(j *driver.Job) {
 	e.member.Duplicates += s.Duplicates
 	e.member.Refused += s.Refused
 	e.carry += int64(j.Outages())
+}
+
+// dropped returns how many frames the card has dropped because of a fault.
+func (e *effects) dropped() (n int64) {
+	for _, name := range exact {
+		if name != "datagram_crc" {
+			n += e.card[name]
+		}
+	}
+	return n
 }
 
 // print writes the table of the faults and their effects.
@@ -63,8 +77,16 @@ func (c *campaign) print(out io.Writer) {
 			row(name, toCard, toHost)
 		}
 	}
-	row("of frames", c.counts.Frames[frame.ToCard].Load(), c.counts.Frames[frame.FromCard].Load())
-	row("let through by the CRCs", c.counts.LetThrough[frame.ToCard].Load(), c.counts.LetThrough[frame.FromCard].Load())
+	for kind, name := range faults.FrameKinds {
+		if toCard, toHost := c.frames.Faults[frame.ToCard][kind].Load(), c.frames.Faults[frame.FromCard][kind].Load(); toCard+toHost > 0 {
+			row(name, toCard, toHost)
+		}
+	}
+	row("of frames", c.counts.Frames[frame.ToCard].Load()+c.frames.Frames[frame.ToCard].Load(),
+		c.counts.Frames[frame.FromCard].Load()+c.frames.Frames[frame.FromCard].Load())
+	if c.ethernet == 0 {
+		row("let through by the CRCs", c.counts.LetThrough[frame.ToCard].Load(), c.counts.LetThrough[frame.FromCard].Load())
+	}
 	for i, name := range events {
 		if n := c.events[i].Load(); n > 0 {
 			row(name, n, "")
@@ -73,9 +95,14 @@ func (c *campaign) print(out io.Writer) {
 	fmt.Fprintln(out)
 	row("what came of them", "at the card", "at the host")
 	e := &c.effects
-	row("bytes hunted through", e.card["hunted"], e.link.Hunted)
-	row("wrong header CRCs", e.card["header_crc"], e.link.HeaderCRC)
-	row("wrong payload CRCs", e.card["payload_crc"], e.link.PayloadCRC)
+	if c.ethernet == 0 {
+		row("bytes hunted through", e.card["hunted"], e.link.Hunted)
+		row("wrong header CRCs", e.card["header_crc"], e.link.HeaderCRC)
+		row("wrong payload CRCs", e.card["payload_crc"], e.link.PayloadCRC)
+	} else {
+		row("frames and packets dropped", e.dropped(), e.unsound)
+		row("wrong CRC-32Cs", e.card["datagram_crc"], e.link.DatagramCRC)
+	}
 	var refused int64
 	for _, name := range refusals {
 		refused += e.card[name]
@@ -88,6 +115,11 @@ func (c *campaign) print(out io.Writer) {
 	row("outages a job was carried over", "", e.carry)
 	row("jobs", "", e.jobs)
 	row("jobs beside others", "", e.beside)
+	if c.ethernet > 0 {
+		row("jobs of members apart", "", e.apart)
+		row("other frames passed on", e.card["passed"], e.passed)
+		row("data of strangers", e.card["stranger"], "")
+	}
 	row("notices of overdue chunks", "", e.overdue)
 	row("chunks summed without a member", "", e.partial)
 	row("members evicted", "", e.evicted)

@@ -26,10 +26,12 @@ const (
 type tenant struct {
 	*round
 	tenantPlan
-	rng     *rand.Rand // of the inputs
-	on      *driver.Card
-	job     *driver.Job
-	notices *notices // of the job
+	rng      *rand.Rand // of the inputs
+	on       *driver.Card
+	job      *driver.Job
+	members  []*driver.Member // by rank
+	sessions []*driver.Card   // of members apart, by rank; nil if they share the owner's address
+	notices  *notices         // of the job
 }
 
 // notices are the calls of one job's OnOverdue.
@@ -56,6 +58,7 @@ func newTenant(r *round, p tenantPlan, i int) *tenant {
 
 // run runs the plan, after the first job is set up.
 func (t *tenant) run(ctx context.Context) error {
+	defer t.closeSessions()
 	var evicted []int // from the job before
 	for i, plan := range t.jobs {
 		if i > 0 {
@@ -65,7 +68,7 @@ func (t *tenant) run(ctx context.Context) error {
 		}
 		v := newVerdict(t.job.Config(), plan, t.rng)
 		t.reduceAll(ctx, plan, v)
-		closed := t.job.Close(ctx)
+		closed := t.closeAll(ctx)
 		v.evicted, v.overdue = t.job.Evicted(), t.notices.told()
 		if err := v.judge(t.job.Number(), closed); err != nil {
 			return fmt.Errorf("job %d: %w", i, err)
@@ -109,8 +112,17 @@ func (t *tenant) trySetUp(ctx context.Context) error {
 		OnOverdue:      t.notices.note,
 	}
 	t.on = host
-	t.job, err = host.Configure(ctx, cfg)
-	return err
+	if t.apart {
+		return t.setUpApart(ctx, cfg)
+	}
+	if t.job, err = host.Configure(ctx, cfg); err != nil {
+		return err
+	}
+	t.members = nil
+	for rank := range t.ports {
+		t.members = append(t.members, t.job.Member(rank))
+	}
+	return nil
 }
 
 // reduceAll runs the reductions of all members concurrently, and records the outcomes.
@@ -155,7 +167,7 @@ func (t *tenant) keepAwake(ctx context.Context) {
 
 // reduce makes one reduction of a member, in place in a copy of its input.
 func (t *tenant) reduce(ctx context.Context, p *reduction, rank int, input []float32) *outcome {
-	m := t.job.Member(rank)
+	m := t.members[rank]
 	if p.late == rank {
 		t.events[rankLate].Add(1)
 		time.Sleep(p.pause)
@@ -180,10 +192,15 @@ func (t *tenant) takeIn(v *verdict, before []int) {
 	t.campaign.mu.Lock()
 	defer t.campaign.mu.Unlock()
 	e := &t.effects
-	e.addJob(t.job)
+	for _, part := range t.parts() {
+		e.addJob(part)
+	}
 	e.jobs++
 	if len(t.tenants) > 1 {
 		e.beside++
+	}
+	if t.apart {
+		e.apart++
 	}
 	e.partial += v.partial
 	e.evicted += int64(len(v.gone))
