@@ -371,16 +371,7 @@ func (x *nets) anyAccess() {
 			addr = wire.RegLease
 		}
 	}
-	if !isInTree(addr) {
-		x.access(from, s.one(2), addr, value)
-	}
-}
-
-// isInTree reports whether a register is one of trees of cards with shell udp: the model alone has them.
-func isInTree(addr uint32) bool {
-	_, member := wire.SplitRanksAddr(addr)
-	_, _, entry := wire.SplitJobRanksAddr(addr)
-	return member || entry
+	x.access(from, s.one(2), addr, value)
 }
 
 // compare compares all registers.

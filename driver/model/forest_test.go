@@ -137,7 +137,7 @@ func (f *forest) plant(s *Shape, parent *treeCard, rank int) {
 func (c *treeCard) reset() {
 	e, err := NewEndpoint(Config{
 		Lanes: 1, Ports: forestPorts, Chunk: forestChunk, Window: int(c.f.window), Sum: c.f.card.which, Format: c.f.card.format,
-		Saturate: c.f.card.saturate, Shell: wire.ShellUDP, Link: 64, Parent: c.parent != nil || c.number%2 == 1,
+		Saturate: c.f.card.saturate, Shell: wire.ShellUDP, Link: 64, Parent: true,
 	}, treeAddress(c.number))
 	require.NoError(c.f, err)
 	c.e = e

@@ -122,18 +122,15 @@ func (s *setup) badRanks() bool {
 	return named != 0 && named != members
 }
 
-// hasRanks reports whether the card has MEMBER_RANKS and JOB_RANKS.
-func (c *Card) hasRanks() bool { return c.cfg.Parent || c.network != nil }
-
 // treeAccessOf returns the allowed accesses of a register of trees of cards, and whether the card has
 // it.
 func (c *Card) treeAccessOf(addr uint32) (wire.Access, bool) {
 	ok := c.cfg.Parent
 	if job, port, is := wire.SplitJobRanksAddr(addr); is {
-		return wire.ReadOnly, c.hasRanks() && job < len(c.jobs) && port < c.cfg.Ports
+		return wire.ReadOnly, ok && job < len(c.jobs) && port < c.cfg.Ports
 	}
 	if port, is := wire.SplitRanksAddr(addr); is {
-		return wire.ReadWrite, c.hasRanks() && port < c.cfg.Ports
+		return wire.ReadWrite, ok && port < c.cfg.Ports
 	}
 	if _, is := upCounter(addr); is {
 		return wire.ReadOnly, ok

@@ -22,12 +22,12 @@ type stand struct {
 	stop    context.CancelFunc
 }
 
-// serveCard serves a model card of two ports.
-func serveCard(t *testing.T, parent bool) *stand {
+// serveCard serves a model card of two ports and an up port.
+func serveCard(t *testing.T) *stand {
 	t.Helper()
 	socket, err := udp.Listen("127.0.0.1:0")
 	require.NoError(t, err)
-	card, err := model.NewEndpoint(model.Config{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Parent: parent}, socket.Address())
+	card, err := model.NewEndpoint(model.Config{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Parent: true}, socket.Address())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -118,7 +118,7 @@ func freePort(t *testing.T) uint16 {
 // TestATreeBehindSockets: a card with a parent sums one worker's data with that of the parent's other
 // member. Its upward port has a socket while the job runs.
 func TestATreeBehindSockets(t *testing.T) {
-	root, child := serveCard(t, false), serveCard(t, true)
+	root, child := serveCard(t), serveCard(t)
 	port := freePort(t)
 	owner, ownerBelow := dial(t, root), dial(t, child)
 	worker, workerBelow := dial(t, root), dial(t, child)
@@ -153,7 +153,7 @@ func TestATreeBehindSockets(t *testing.T) {
 
 // TestAnUpwardPortThatIsTaken: Serve names it, and ends.
 func TestAnUpwardPortThatIsTaken(t *testing.T) {
-	child := serveCard(t, true)
+	child := serveCard(t)
 	owner := dial(t, child)
 	taken := dial(t, child).LocalAddr().(*net.UDPAddr)
 	owner.writes(
@@ -167,7 +167,7 @@ func TestAnUpwardPortThatIsTaken(t *testing.T) {
 
 // TestServeEndsWithAJob: Ctrl-C closes the sockets of upward ports, too.
 func TestServeEndsWithAJob(t *testing.T) {
-	child := serveCard(t, true)
+	child := serveCard(t)
 	owner := dial(t, child)
 	port := freePort(t)
 	owner.writes(
