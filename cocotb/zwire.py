@@ -81,6 +81,8 @@ CODE_EPOCH_IN_USE = 0x26
 CODE_NO_SLOTS = 0x27
 CODE_BAD_DEADLINE = 0x28
 CODE_BAD_MEMBER = 0x29
+CODE_BAD_PARENT = 0x2A
+CODE_BAD_RANKS = 0x2B
 
 # Formats, sums, shells
 FORMAT_FP32 = 0x1
@@ -220,6 +222,31 @@ COUNT_UDP_PORT = 0x11
 REG_NETWORK_COUNTERS = 0x510
 NETWORK_COUNTERS = 0x12
 
+# Registers of trees of cards: byte addresses
+REG_PARENT_ADDRESS = 0x150
+REG_PARENT_MAC = 0x158
+REG_JOB_PARENT = 0x238
+REG_JOB_REPEAT = 0x240
+REG_TREE_RANKS = 0x248
+REG_MEMBER_RANKS = 0xC00
+REG_JOB_UP = 0x1058
+REG_JOB_TREE = 0x1060
+REG_JOB_UP_REFUSAL = 0x1068
+REG_JOB_RANKS = 0x44000
+REG_RANKS_STRIDE = 0x8
+REG_RANKS_TABLE_STRIDE = 0x200
+MAX_REPEAT = 0x1000000
+SHELL_PARENT = 0x100
+
+# Counters of the up port: index from the first of them, in registers
+COUNT_UP_SENT = 0x0
+COUNT_UP_REPEATS = 0x1
+COUNT_UP_TAKEN = 0x2
+COUNT_UP_DROPPED = 0x3
+COUNT_UP_REFUSED = 0x4
+REG_UP_COUNTERS = 0x600
+UP_COUNTERS = 0x5
+
 # Name of a field: (lowest bit, bits)
 FIELDS = {
     "version": (0, 4),
@@ -296,6 +323,8 @@ CODES = {
     39: "no_slots",
     40: "bad_deadline",
     41: "bad_member",
+    42: "bad_parent",
+    43: "bad_ranks",
 }
 
 # Name: (address, access, covered by CONFIG_HASH)
@@ -349,6 +378,20 @@ NETWORK_REGISTERS = {
     "MEMBER_MAC": (0x808, "RW", False),
     "JOB_ADDRESS": (0x40000, "RO", False),
     "JOB_MAC": (0x40008, "RO", False),
+}
+
+# The same of trees of cards; those of the first port and job
+TREE_REGISTERS = {
+    "PARENT_ADDRESS": (0x150, "RW", False),
+    "PARENT_MAC": (0x158, "RW", False),
+    "JOB_PARENT": (0x238, "RW", False),
+    "JOB_REPEAT": (0x240, "RW", False),
+    "TREE_RANKS": (0x248, "RW", False),
+    "MEMBER_RANKS": (0xC00, "RW", False),
+    "JOB_UP": (0x1058, "RO", False),
+    "JOB_TREE": (0x1060, "RO", False),
+    "JOB_UP_REFUSAL": (0x1068, "RO", False),
+    "JOB_RANKS": (0x44000, "RO", False),
 }
 
 # Counters in order: (name, code of the refusal it counts, or 0)
@@ -409,4 +452,13 @@ NETWORK_COUNTER_NAMES = [
     "udp_length",
     "checksum",
     "udp_port",
+]
+
+# Counters of the up port, in order
+UP_COUNTER_NAMES = [
+    "up_sent",
+    "up_repeats",
+    "up_taken",
+    "up_dropped",
+    "up_refused",
 ]

@@ -35,7 +35,8 @@
 //   - "cpu:": a card in software, in this process, at the speed of memory
 //   - "cpu:OPTION=VALUE,...": the same with these options, for example
 //     "cpu:format=bf16,result=fp32,sum=exact". The options have the names of hwgen's
-//     flags: lanes, workers, format, result, sum, saturate, chunk, window, jobs.
+//     flags: lanes, workers, format, result, sum, saturate, chunk, window, jobs. parent=true
+//     is for NewNetworkCard with "model:" alone.
 //   - "cpu:DIR": a card in software like the one that the manifest in DIR describes
 //   - "model:", with the same options: the Go model, the reference for all cards
 //   - "sim:DIR": the virtual card built in DIR, which Open starts

@@ -273,6 +273,8 @@ func TestModelByName(t *testing.T) {
 		"model:format=fp16,result=bf16": {"fp16"},
 		"model:saturate=true":           {"saturate"},
 		"model:./sum=exact":             {"not a card's folder"},
+		"model:parent=perhaps":          {"option parent", `"perhaps" is not a value`},
+		"model:parent=true":             {"option parent", "no up port", "tributary sim model:parent=true"},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			_, err := driver.Open(testContext(t), name)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tributary/driver/element"
 	"tributary/driver/frame"
@@ -24,12 +25,13 @@ type Info struct {
 	Sum        wire.Sum
 	Saturate   bool // int32 sums saturate; else they wrap around
 	Shell      wire.Shell
-	Chunk      int // most elements in a chunk
-	Window     int // most chunks in a job's window; all jobs share twice as many slots
-	Jobs       int // most jobs at once: min(JOBS, WINDOW), as a window is a chunk or more
-	Packet     int // most bytes of a packet on the way to a card on a network; 0 means no limit
-	Link       int // bits the link moves in a cycle
-	Latency    int // cycles from a chunk's last beat in to its first beat out of the core
+	Parent     bool // the card has an up port, for a parent
+	Chunk      int  // most elements in a chunk
+	Window     int  // most chunks in a job's window; all jobs share twice as many slots
+	Jobs       int  // most jobs at once: min(JOBS, WINDOW), as a window is a chunk or more
+	Packet     int  // most bytes of a packet on the way to a card on a network; 0 means no limit
+	Link       int  // bits the link moves in a cycle
+	Latency    int  // cycles from a chunk's last beat in to its first beat out of the core
 }
 
 // Counter is one of the card's counters (wire.Counters).
@@ -157,6 +159,7 @@ func newInfo(name string, values map[uint32]uint64) Info {
 		Sum:        wire.Sum(values[wire.RegSum]),
 		Saturate:   values[wire.RegSum]>>sumSaturateShift&1 != 0,
 		Shell:      wire.Shell(values[wire.RegShell]),
+		Parent:     values[wire.RegShell]&wire.ShellParentFlag != 0,
 		Chunk:      at(wire.RegChunk),
 		Window:     at(wire.RegWindow),
 		Jobs:       min(at(wire.RegJobs), at(wire.RegWindow)),
@@ -208,12 +211,18 @@ func (i Info) Mean(sums []byte, members int, partials ...Partial) error {
 	return nil
 }
 
-// Counters reads all of the card's counters.
+// Counters reads all of the card's counters; those of an up port are the last.
 func (c *Card) Counters(ctx context.Context) ([]Counter, error) {
-	all := wire.CountersOf(c.info.Shell)
-	reads := make([]frame.Header, len(all))
-	for i := range reads {
-		reads[i] = readHeader(wire.CounterAddr(i))
+	all := slices.Clone(wire.CountersOf(c.info.Shell))
+	var reads []frame.Header
+	for i := range all {
+		reads = append(reads, readHeader(wire.CounterAddr(i)))
+	}
+	if c.info.Parent {
+		for i, row := range wire.UpCounters {
+			all = append(all, row)
+			reads = append(reads, readHeader(wire.UpCounterAddr(i)))
+		}
 	}
 	values, err := c.accessRegisters(ctx, reads...)
 	if err != nil {

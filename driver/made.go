@@ -44,6 +44,7 @@ type geometry struct {
 	Link     int
 	Latency  int
 	Ethernet int
+	Parent   bool
 }
 
 // openMade opens "SCHEME:", "SCHEME:DIR" and "SCHEME:OPTION=VALUE,...". build makes the
@@ -53,6 +54,9 @@ func openMade(scheme string, r transport.Request, build func(geometry) (server, 
 		g, err := madeToMeasure(scheme, r, wire.ShellStream)
 		if err != nil {
 			return nil, err
+		}
+		if g.Parent {
+			return nil, fmt.Errorf("option parent: a card on a byte stream has no up port; run it on a network: tributary sim %s:%s", scheme, r.Address)
 		}
 		card, err := build(g)
 		if err != nil {
@@ -125,6 +129,8 @@ func (g *geometry) set(scheme, option string) error {
 		g.Jobs, err = boundedNumber(value, wire.RegJobs)
 	case "saturate":
 		g.Saturate, err = strconv.ParseBool(value)
+	case "parent":
+		g.Parent, err = strconv.ParseBool(value)
 	case "format":
 		g.Format, err = formatNamed(value)
 	case "result":
@@ -132,7 +138,7 @@ func (g *geometry) set(scheme, option string) error {
 	case "sum":
 		g.Sum, err = sumNamed(value)
 	default:
-		return fmt.Errorf("there is no option %q; the options are lanes, workers, format, result, sum, saturate, chunk, window and jobs, as in %s:format=bf16,sum=exact", name, scheme)
+		return fmt.Errorf("there is no option %q; the options are lanes, workers, format, result, sum, saturate, chunk, window, jobs and parent, as in %s:format=bf16,sum=exact", name, scheme)
 	}
 	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
 		err = fmt.Errorf("%q is not a value for it", value)
@@ -206,6 +212,7 @@ func manifestGeometry(m *transport.Manifest) geometry {
 		Shell:    wire.Shell(at["SHELL"]),
 		Link:     int(at["LINK"]),
 		Latency:  int(at["LATENCY"]),
+		Parent:   at["SHELL"]&wire.ShellParentFlag != 0,
 	}
 }
 

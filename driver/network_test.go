@@ -366,6 +366,32 @@ func TestReadBesideTheOwner(t *testing.T) {
 	openName(t, name) // Close has released the card
 }
 
+// TestCardWithAnUpPort: the driver knows it, reads its counters, and uses it as any other card.
+func TestCardWithAnUpPort(t *testing.T) {
+	cfg := smallUDP
+	cfg.Parent = true
+	card := openName(t, serveUDP(t, cfg))
+	if !card.Info().Parent {
+		t.Error("the card has no up port")
+	}
+	sums(t, configure(t, card, driver.JobConfig{Workers: 3}), 3, 100)
+	counters, err := card.Counters(testContext(t))
+	if n := len(wire.Counters) + len(wire.NetworkCounters); err != nil || len(counters) != n+len(wire.UpCounters) || counters[n].Name != "up_sent" {
+		t.Errorf("%d counters, %v", len(counters), err)
+	}
+	for addr, name := range map[uint32]string{
+		0x1158: "JOB_UP of job 1", 0x44008: "JOB_RANKS of job 0, port 1", 0xc28: "MEMBER_RANKS of port 5", 0x600: "counter up_sent",
+	} {
+		_, err := card.WriteRegister(testContext(t), addr, 0)
+		wantError[*driver.RefusedError](t, err, name)
+	}
+	_, err = driver.NewNetworkCard("cpu:parent=true", wire.Address{Station: 1}, 1)
+	wantError[*driver.NoCardError](t, err, "no up port", "model:parent=true")
+	if _, err := driver.NewNetworkCard("model:parent=true", wire.Address{Station: 1}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoCardOnTheNetwork: a name without a card behind it fails at once, with a remedy.
 func TestNoCardOnTheNetwork(t *testing.T) {
 	free, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

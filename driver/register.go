@@ -5,6 +5,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/driver/frame"
@@ -175,8 +176,14 @@ func registerName(addr uint32) string {
 	if of0, job, port, ok := wire.SplitTableAddr(addr); ok {
 		return fmt.Sprintf("%s of job %d, port %d", networkName(of0), job, port)
 	}
+	if port, ok := wire.SplitRanksAddr(addr); ok {
+		return fmt.Sprintf("MEMBER_RANKS of port %d", port)
+	}
+	if job, port, ok := wire.SplitJobRanksAddr(addr); ok {
+		return fmt.Sprintf("JOB_RANKS of job %d, port %d", job, port)
+	}
 	of0, job := wire.SplitJobAddr(addr)
-	for _, r := range wire.Registers {
+	for _, r := range slices.Concat(wire.Registers, wire.TreeRegisters) {
 		switch {
 		case r.Addr == of0 && job > 0:
 			return fmt.Sprintf("%s of job %d", r.Name, job)
@@ -187,6 +194,9 @@ func registerName(addr uint32) string {
 	counters := wire.CountersOf(wire.ShellUDP)
 	if i := (addr - wire.CounterBase) / 8; addr >= wire.CounterBase && int(i) < len(counters) {
 		return "counter " + counters[i].Name
+	}
+	if i := (addr - wire.UpCounterBase) / 8; addr >= wire.UpCounterBase && int(i) < len(wire.UpCounters) {
+		return "counter " + wire.UpCounters[i].Name
 	}
 	return networkName(addr)
 }

@@ -81,6 +81,8 @@ localparam [7:0] CODE_EPOCH_IN_USE = 8'd38;
 localparam [7:0] CODE_NO_SLOTS = 8'd39;
 localparam [7:0] CODE_BAD_DEADLINE = 8'd40;
 localparam [7:0] CODE_BAD_MEMBER = 8'd41;
+localparam [7:0] CODE_BAD_PARENT = 8'd42;
+localparam [7:0] CODE_BAD_RANKS = 8'd43;
 
 // Formats, sums, shells
 localparam [7:0] FORMAT_FP32 = 8'd1;

@@ -308,6 +308,9 @@ func everything(shell wire.Shell) []string {
 		}
 	}
 	for _, c := range wire.Codes {
+		if c.Code == wire.CodeBadParent || c.Code == wire.CodeBadRanks {
+			continue // of trees of cards, which the card in software is not in
+		}
 		if c.Code >= wire.CodeBadAddress || c.Code == wire.CodeBusy || c.Code == wire.CodeBadJob || c.Code == wire.CodeBadEpoch {
 			names = append(names, "reply "+c.Name)
 		}

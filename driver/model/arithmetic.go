@@ -44,6 +44,7 @@ var sums = map[wire.Sum]struct {
 // Arithmetic computes a card's sums. It keeps scratch space, so it must not be used concurrently.
 type Arithmetic struct {
 	format, result wire.FormatInfo
+	identity       uint32 // of a port that is no member, as an encoding of format
 
 	// For floating-point formats:
 	in, out *float
@@ -81,7 +82,7 @@ func NewArithmetic(which wire.Sum, format, result wire.Format, saturate bool) (*
 		return nil, errors.Join(errs...)
 	}
 
-	a := &Arithmetic{format: in, result: out}
+	a := &Arithmetic{format: in, result: out, identity: which.Identity(format)}
 	if in.Exp == 0 {
 		a.integers = row.integers(saturate)
 		return a, nil

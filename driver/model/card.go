@@ -22,10 +22,13 @@ type Card struct {
 	owner    uint64
 	lastCode wire.Code // of the last register write
 	staged   staged
+	upward   upward   // staged
+	up       counters // of wire.UpCounters; none without an up port
 	network  *network // with ShellUDP; otherwise nil
 	jobs     []job    // by number
 	summing  turns    // turns of jobs with complete chunks
 	sending  turns    // turns of jobs with results to send
+	rising   turns    // turns of jobs with packets for the parent
 
 	statuses    []Header // the pending answer or refusal of each port
 	statusPorts uint64   // the ports that have one
@@ -54,6 +57,7 @@ func NewCard(cfg Config) (*Card, error) {
 		counters: newCounters(cfg.Shell),
 		summing:  turns{of: cfg.Jobs},
 		sending:  turns{of: cfg.Jobs},
+		rising:   turns{of: cfg.Jobs},
 		statuses: make([]Header, cfg.Ports),
 		serving:  make(chan struct{}, 1),
 	}
@@ -62,6 +66,9 @@ func NewCard(cfg Config) (*Card, error) {
 	}
 	if cfg.Shell == wire.ShellUDP {
 		c.network = newNetwork(cfg)
+	}
+	if cfg.Parent {
+		c.up = make(counters, len(wire.UpCounters))
 	}
 	return c, nil
 }
@@ -91,11 +98,16 @@ func (c *Card) PortOf(job, rank uint8) (port int, ok bool) {
 // numbered returns the job with that number, or with its remainder by JOBS.
 func (c *Card) numbered(number uint8) *job { return &c.jobs[int(number)%len(c.jobs)] }
 
-// Handle commits one packet of a port: data, ask or finish; any other kind is refused. It copies
-// the parts of the payload that it keeps. The next call of Reduce or Next reduces a slot that
-// became complete.
+// Handle commits one packet of a port: data, ask or finish; any other kind is refused. Of a card with
+// an up port, that has the number after the last port's, and takes results, replays and statuses. Handle
+// copies the parts of the payload that it keeps. The next call of Reduce, Next or NextUp reduces a slot
+// that became complete.
 func (c *Card) Handle(port int, p *Packet) {
 	c.Advance(c.beats(p.Payload))
+	if c.cfg.Parent && port == c.cfg.Ports {
+		c.fromParent(p)
+		return
+	}
 	if code := c.check(port, p); code != accepted {
 		c.refuse(port, &p.Header, code)
 		return
@@ -157,6 +169,9 @@ func (c *Card) data(j *job, port int, p *Packet) {
 	case owed:
 		c.counters.refused(code)
 	default:
+		if code == wire.CodeDuplicate {
+			c.repeatSum(j, p.VID)
+		}
 		c.refuse(port, &p.Header, code)
 	}
 }
@@ -190,21 +205,25 @@ func (c *Card) ask(j *job, port int, p *Packet) {
 		return
 	}
 	c.counters.add(countAsks, 1)
+	c.repeatSum(j, p.VID)
 	if answer {
-		c.answer(port, &p.Header, status, missing)
+		c.answer(port, &p.Header, status, j.global(missing))
 	}
 }
 
 // finish records that a rank has finished. Once all members have, the job ends; its waiting answers
-// are still sent.
+// are still sent. A tree job ends when its parent confirms that.
 func (c *Card) finish(j *job, port int, p *Packet) {
 	c.counters.add(countFinishes, 1)
-	c.answer(port, &p.Header, wire.CodeDone, 0)
-	if !j.running {
-		return
+	if j.running {
+		j.finished |= 1 << p.Rank
+		if j.isTree() && j.allFinished() {
+			c.owe(j, &j.finish, p.VID)
+			return
+		}
 	}
-	j.finished |= 1 << p.Rank
-	if j.allFinished() {
+	c.answer(port, &p.Header, wire.CodeDone, 0)
+	if j.running && j.allFinished() {
 		j.complete = true
 		j.end()
 	}
@@ -251,7 +270,8 @@ func (c *Card) Reduce() {
 	}
 }
 
-// reduce sums the contributions of the job's first closed slot into its cache entry.
+// reduce sums the contributions of the job's first closed slot into its cache entry. A final sum passes
+// the same way alone.
 func (c *Card) reduce(j *job) {
 	s := &j.table.slots[j.table.reducing[0]]
 	if s.result == nil {
@@ -260,13 +280,10 @@ func (c *Card) reduce(j *job) {
 	chunk := int(j.setup.chunk)
 	s.result = s.result[:chunk*elementBytes(c.cfg.Result)]
 	clear(c.operands)
-	for rank, port := range j.portOf {
-		if s.held>>rank&1 != 0 {
-			c.operands[port] = s.contributions[rank]
-		}
-	}
-	if s.held != j.all {
-		c.counters.add(countPartial, 1)
+	if s.state == closing {
+		c.operands[0] = s.final
+	} else {
+		c.gather(j, s)
 	}
 	nonfinite, overflowed := c.sum.chunk(s.result, c.operands)
 	c.counters.add(countChunks, 1)
@@ -275,7 +292,19 @@ func (c *Card) reduce(j *job) {
 	c.counters.add(countOverflow, overflowed)
 	j.nonfiniteOut.add(nonfinite, uint64(s.vid))
 	j.overflow.add(overflowed, uint64(s.vid))
-	j.table.reduced()
+	j.table.summed(j.isTree())
+}
+
+// gather makes the stored contributions of a slot the operands of a sum.
+func (c *Card) gather(j *job, s *slot) {
+	for rank, port := range j.portOf {
+		if s.held>>rank&1 != 0 {
+			c.operands[port] = s.contributions[rank]
+		}
+	}
+	if s.held != j.all {
+		c.counters.add(countPartial, 1)
+	}
 }
 
 // endJob ends a job, if it runs: it discards begun reductions, waiting results and waiting

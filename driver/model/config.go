@@ -30,6 +30,7 @@ type Config struct {
 	Link     int        // bits the link moves in a cycle; 0 with ShellNone
 	Latency  int        // cycles, as in the card's LATENCY register
 	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
+	Parent   bool       // the card has an up port, with ShellNone and ShellUDP
 }
 
 // Limits of a Config.
@@ -122,6 +123,8 @@ func (c Config) Validate() error {
 	default:
 		refuse(true, "shell: %d is not none, stream or udp", c.Shell)
 	}
+	refuse(c.Parent && c.Shell == wire.ShellStream, "parent: a card with shell stream has no up port")
+	refuse(c.Parent && c.Result != c.Format, "parent: results of %v from %v; a card with an up port has one format", c.Result, c.Format)
 	refuse(c.Shell != wire.ShellUDP && c.Ethernet != 0, "ethernet: %d ports with shell %v, which has none", c.Ethernet, c.Shell)
 	return errors.Join(errs...)
 }
@@ -148,7 +151,11 @@ func (c Config) identification(addr uint32) (value uint64, ok bool) {
 		}
 		return value, true
 	case wire.RegShell:
-		return uint64(c.Shell), true
+		value = uint64(c.Shell)
+		if c.Parent {
+			value |= wire.ShellParentFlag
+		}
+		return value, true
 	case wire.RegChunk:
 		return uint64(c.Chunk), true
 	case wire.RegWindow:

@@ -49,11 +49,26 @@ var (
 	countStranger    = counterIndex("stranger")
 	countLease       = counterIndex("lease")
 	countDropped     = counterIndex("dropped")
+	countUDPPort     = counterIndex("udp_port")
 )
 
-// counterIndex returns the index of the named counter in the two tables.
+// The indices of the counters of the up port, which have a table of their own.
+var (
+	countUpSent    = indexIn(wire.UpCounters, "up_sent")
+	countUpRepeats = indexIn(wire.UpCounters, "up_repeats")
+	countUpTaken   = indexIn(wire.UpCounters, "up_taken")
+	countUpDropped = indexIn(wire.UpCounters, "up_dropped")
+	countUpRefused = indexIn(wire.UpCounters, "up_refused")
+)
+
+// counterIndex returns the index of the named counter in the two tables of the other ports.
 func counterIndex(name string) int {
-	i := slices.IndexFunc(slices.Concat(wire.Counters, wire.NetworkCounters), func(c wire.CounterInfo) bool { return c.Name == name })
+	return indexIn(slices.Concat(wire.Counters, wire.NetworkCounters), name)
+}
+
+// indexIn returns the index of the named counter in a table.
+func indexIn(table []wire.CounterInfo, name string) int {
+	i := slices.IndexFunc(table, func(c wire.CounterInfo) bool { return c.Name == name })
 	if i < 0 {
 		panic("model: the tables have no counter " + name)
 	}

@@ -25,9 +25,16 @@ func AppendDatagram(dst []byte, p *Packet) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
+// isForCard reports whether a kind travels from a host to a card.
+func isForCard(i wire.KindInfo) bool { return !i.FromCard }
+
+// isForChild reports whether a kind travels from a parent to a card.
+func isForChild(i wire.KindInfo) bool { return i.FromCard && i.Kind != wire.KindReply }
+
 // receive returns the packet in a datagram to the card, whose payload stays in the datagram. It
-// counts the datagram if it is damaged or none that a card takes; ok is then false.
-func (c *Card) receive(datagram []byte) (p Packet, ok bool) {
+// counts the datagram if it is damaged or none that a card takes, whose kind does not travel this way;
+// ok is then false.
+func (c *Card) receive(datagram []byte, travels func(wire.KindInfo) bool) (p Packet, ok bool) {
 	if len(datagram) < shortest {
 		c.counters.add(countShort, 1)
 		return Packet{}, false
@@ -44,7 +51,7 @@ func (c *Card) receive(datagram []byte) (p Packet, ok bool) {
 	case h.Version != wire.Version:
 		c.counters.refused(wire.CodeBadVersion)
 		return Packet{}, false
-	case !known || info.FromCard:
+	case !known || !travels(info):
 		c.counters.refused(wire.CodeBadKind)
 		return Packet{}, false
 	case !c.fits(&h, info, len(datagram)):

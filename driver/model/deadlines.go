@@ -59,7 +59,7 @@ func (c *Card) overdue(j *job, s *slot) {
 	c.counters.add(countOverdue, 1)
 	switch {
 	case !j.setup.partial():
-		c.notify(j, wire.CodeOverdue, s.vid, j.table.members&^missing, missing)
+		c.notify(j, wire.CodeOverdue, s.vid, j.table.members&^missing, j.global(missing))
 	case s.state == collecting:
 		j.table.close(s)
 	default:
@@ -73,7 +73,7 @@ func (c *Card) evict(j *job, vid uint32, ranks uint64) {
 	j.evicted |= ranks
 	j.table.members &^= ranks
 	c.counters.add(countEvictions, 1)
-	c.notify(j, wire.CodeEvicted, vid, j.all, j.evicted)
+	c.notify(j, wire.CodeEvicted, vid, j.all, j.global(j.evicted))
 	if j.allFinished() {
 		j.complete = true
 		j.end()
@@ -87,7 +87,7 @@ type notice struct {
 	header Header // without the rank
 }
 
-// notify stores a notice for ranks, and drops the unsent part of the last one.
+// notify stores a notice for ranks, and drops the unsent part of the last one. The mask has global ranks.
 func (c *Card) notify(j *job, code wire.Code, vid uint32, ranks, mask uint64) {
 	c.notice = notice{job: j, ranks: ranks, header: Header{
 		Version: wire.Version,

@@ -1,20 +1,23 @@
 // Package model computes the replies of a Tributary card, bit for bit. It is
-// written from the specification (driver/wire/SPEC.md, NETWORK.md) and the
+// written from the specification (driver/wire/SPEC.md, NETWORK.md, TREES.md) and the
 // tables beside it, never from the gateware, the generator or the driver, so
 // that it cannot inherit their mistakes; it imports nothing of ours but
 // driver/wire.
 //
 // It has four parts:
 //
-//   - Arithmetic sums elements.
+//   - Arithmetic sums elements, also over the cards of a tree.
 //   - Card is the core at packet level: Handle commits one packet of a port,
 //     Next returns the next packet that leaves, Register is the register bus.
+//     The up port of a card in a tree has the number after the last port's for
+//     Handle; what leaves there is for NextUp.
 //     A Card reads no clock, so the same calls give the same replies. Only
 //     Serve runs it in real time.
 //   - Link is the byte stream of the shell "stream" around a Card, and
 //     Card.Serve runs one over a connection: that is the "model:" card.
 //   - Endpoint is the shell "udp" around a Card: datagrams with their addresses.
-//     Package driver/virtual/udp puts one behind a socket.
+//     Package driver/virtual/udp puts one behind a socket. A card with an up port
+//     has a UDP port for each parent besides: ReceiveUp and SendUp.
 //
 // # Time
 //

@@ -89,7 +89,7 @@ func (c *Card) beginResult(j *job, d delivery, out *Packet) (ports uint64) {
 			Format:    c.cfg.Result,
 			VID:       s.vid,
 			Length:    uint16(j.setup.chunk),
-			Mask:      s.held,
+			Mask:      j.summed(s),
 			Receivers: d.receivers,
 		},
 		Payload: append(out.Payload[:0], s.result...),

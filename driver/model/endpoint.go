@@ -25,6 +25,7 @@ type Endpoint struct {
 	result  Packet         // that has begun
 	rest    uint64         // ranks that it has not left for
 	to      []wire.Address // of the result's receivers, by rank, when it began
+	up      Packet         // for a parent, reused for its memory
 }
 
 // reply is the waiting reply to a register access.
@@ -67,7 +68,7 @@ func (e *Endpoint) Count(counter string) { e.card.counters.add(counterIndex(coun
 // Receive takes a datagram that came from an address with a mark in its IP header. It keeps no
 // reference to it.
 func (e *Endpoint) Receive(datagram []byte, from wire.Address, mark wire.ECN) {
-	p, ok := e.card.receive(datagram)
+	p, ok := e.card.receive(datagram, isForCard)
 	switch {
 	case !ok:
 	case p.Kind == wire.KindRegRead || p.Kind == wire.KindRegWrite:

@@ -81,6 +81,9 @@ func (d *harness) stage(s setup) {
 	d.write(wire.RegJobChunk, s.chunk)
 	d.write(wire.RegJobWindow, s.window)
 	d.write(wire.RegJobDeadline, s.deadline)
+	if s.upward != (upward{}) {
+		d.stageUpward(s.upward)
+	}
 }
 
 // setUp owns the card and sets the job up.

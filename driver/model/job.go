@@ -13,17 +13,21 @@ import (
 type job struct {
 	number   int
 	running  bool
-	everSet  bool   // an epoch was ever set
-	complete bool   // whether the last job set up ended because all had finished
-	epoch    uint16 // of the last job set up
-	finished uint64 // ranks of the running job that have finished
-	evicted  uint64 // ranks that were evicted from the last job set up
-	setup    setup  // of the last job set up; before the first, its ports are all ports
-	slots    span   // of the running job
-	n        int    // members: bits of the setup's ports
-	portOf   []int  // port of each rank, n of them
-	all      uint64 // a bit for each of the n ranks
+	everSet  bool     // an epoch was ever set
+	complete bool     // whether the last job set up ended because all had finished
+	epoch    uint16   // of the last job set up
+	finished uint64   // ranks of the running job that have finished
+	evicted  uint64   // ranks that were evicted from the last job set up
+	setup    setup    // of the last job set up; before the first, its ports are all ports
+	slots    span     // of the running job
+	n        int      // members: bits of the setup's ports
+	portOf   []int    // port of each rank, n of them
+	all      uint64   // a bit for each of the n ranks
+	ranks    []uint64 // of each rank: the global ranks that its member stands for
 	table    slotTable
+
+	finish    debt   // of a tree job: its finish to the parent
+	upRefusal uint64 // JOB_UP_REFUSAL of the last job set up
 
 	// The counts of the last job set up.
 	nonfiniteIn  tally  // contributions that held a NaN or an infinity
@@ -39,6 +43,7 @@ type setup struct {
 	window   uint64 // chunks
 	deadline uint64 // JOB_DEADLINE
 	first    uint32 // VID
+	upward   upward
 }
 
 // newJob returns a number's state before its first job: rank r belongs to port r.
@@ -58,6 +63,7 @@ func (j *job) set(s setup) {
 	for ; ports != 0; ports &= ports - 1 {
 		j.portOf = append(j.portOf, bits.TrailingZeros64(ports))
 	}
+	j.ranks = s.upward.ranksOf(j.ranks[:0], j.portOf)
 }
 
 // owns reports whether rank belongs to port.
@@ -69,6 +75,7 @@ func (j *job) owns(port int, rank uint8) bool {
 func (j *job) start(s setup, epoch uint16, slots span) {
 	j.running, j.everSet, j.complete = true, true, false
 	j.epoch, j.finished, j.evicted, j.slots = epoch, 0, 0, slots
+	j.finish, j.upRefusal = debt{}, 0
 	clear(j.lags)
 	j.nonfiniteIn, j.nonfiniteOut, j.overflow = tally{}, tally{}, tally{}
 	j.set(s)
@@ -81,7 +88,7 @@ func (j *job) allFinished() bool { return j.table.members&^j.finished == 0 }
 // end ends the job: it drops begun reductions and owed results, and frees the slots. Ranks and
 // epoch stay.
 func (j *job) end() {
-	j.running, j.finished, j.slots = false, 0, span{}
+	j.running, j.finished, j.slots, j.finish = false, 0, span{}, debt{}
 	j.table.clear()
 }
 

@@ -66,6 +66,9 @@ func (c *Card) accessOf(addr uint32) (wire.Access, bool) {
 	if access, ok := c.networkAccessOf(addr); ok {
 		return access, true
 	}
+	if access, ok := c.treeAccessOf(addr); ok {
+		return access, true
+	}
 	if i := int(addr-wire.CounterBase) / 8; addr >= wire.CounterBase && addr%8 == 0 && i < len(c.counters) {
 		return wire.ReadOnly, true
 	}
@@ -90,6 +93,9 @@ func (c *Card) read(addr uint32) uint64 {
 		return uint64(c.jobs[job].lags[rank][bucket])
 	}
 	if value, ok := c.readNetwork(addr); ok {
+		return value
+	}
+	if value, ok := c.readTree(addr); ok {
 		return value
 	}
 	if of0, number := wire.SplitJobAddr(addr); of0 >= wire.JobBase {
@@ -193,6 +199,10 @@ func (c *Card) write(addr uint32, value uint64) wire.Code {
 	case wire.RegJobAbort:
 		return c.abort(commandOf(value))
 	default:
+		if staged := c.upwardAt(addr); staged != nil {
+			*staged = value
+			return wire.CodeDone
+		}
 		return c.writeNetwork(addr, value)
 	}
 	return wire.CodeDone
@@ -204,6 +214,7 @@ func (c *Card) take(token uint64) {
 		return
 	}
 	c.owner = token
+	c.upward = upward{}
 	c.beginLease()
 }
 
@@ -237,8 +248,9 @@ func (c *Card) reset(token uint64) wire.Code {
 		return wire.CodeBusy
 	}
 	c.owner = 0
-	c.staged = staged{}
+	c.staged, c.upward = staged{}, upward{}
 	clear(c.counters)
+	clear(c.up)
 	c.clearNetwork()
 	c.endJobs()
 	return wire.CodeDone
@@ -251,7 +263,7 @@ func (c *Card) owned() bool { return c.owner != 0 && c.staged.token == c.owner }
 func (c *Card) commit(cmd command) wire.Code {
 	wanted := setup{
 		ports: c.staged.ports, chunk: c.staged.chunk, window: c.staged.window, deadline: c.staged.deadline,
-		first: cmd.first,
+		first: cmd.first, upward: c.upward.of(c.staged.ports),
 	}
 	j := c.numbered(cmd.job)
 	age := cmd.epoch - j.epoch
@@ -270,6 +282,12 @@ func (c *Card) commit(cmd command) wire.Code {
 		return wire.CodeBadPorts
 	case c.badMember(wanted.ports):
 		return wire.CodeBadMember
+	case c.badParent(j, &wanted.upward):
+		return wire.CodeBadParent
+	case wanted.badRanks():
+		return wire.CodeBadRanks
+	case wanted.partial() && wanted.upward.isNested():
+		return wire.CodeBadDeadline
 	case wanted.chunk == 0 || wanted.chunk%uint64(c.cfg.Lanes) != 0 || wanted.chunk > uint64(c.cfg.Chunk):
 		return wire.CodeBadChunk
 	case wanted.window == 0 || wanted.window&(wanted.window-1) != 0 || wanted.window > uint64(c.cfg.Window):

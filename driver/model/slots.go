@@ -16,6 +16,8 @@ const (
 	empty slotState = iota
 	collecting
 	reducing
+	waiting // of tree jobs: with the own sum, for the final one
+	closing // of tree jobs: the final sum is on its way through the lanes
 	reduced
 )
 
@@ -37,6 +39,9 @@ type slot struct {
 
 	contributions [][]byte // by rank; complete if held
 	result        []byte   // the cache entry
+
+	up    debt   // of tree jobs: the own sum to the parent
+	final []byte // of tree jobs: the final sum that was taken
 }
 
 // slotTable holds the slots of one job.
@@ -47,8 +52,9 @@ type slotTable struct {
 	window  uint32 // W
 	members uint64 // M: a bit for each rank that was not evicted
 
-	reducing []int // closed slots that are not summed, in order of closing
+	reducing []int // reducing and closing slots, in the order in which they became that
 	owing    []int // slots that owe a result, fresh ones in the order of reduction
+	rising   []int // waiting slots whose own sum is owed to the parent, in the order of the debts
 }
 
 // accepted is the code if no rule refuses.
@@ -118,8 +124,12 @@ func (t *slotTable) offer(rank uint8, vid uint32, now uint64) (s *slot, code wir
 	return nil, outOfWindow(vid, s.vid), false
 }
 
-// clear drops begun reductions and owed results.
+// clear drops begun reductions, and owed results and sums.
 func (t *slotTable) clear() {
+	for _, number := range t.rising {
+		t.slots[number].up.owed = false
+	}
+	t.rising = t.rising[:0]
 	for _, number := range t.owing {
 		t.slots[number].owed = 0
 	}
@@ -165,12 +175,18 @@ func (t *slotTable) missing(s *slot) uint64 {
 	return t.members &^ s.done
 }
 
-// reduced records that the result of the first closed slot is in the cache: all members are owed
-// it.
-func (t *slotTable) reduced() {
+// summed records that the sum of the first closed slot is in the cache. An own sum of a tree job is
+// owed to the parent; all members are owed any other one.
+func (t *slotTable) summed(tree bool) {
 	number := t.reducing[0]
 	t.reducing = slices.Delete(t.reducing, 0, 1)
-	t.slots[number].state = reduced
+	s := &t.slots[number]
+	if tree && s.state == reducing {
+		s.state = waiting
+		t.rise(number)
+		return
+	}
+	s.state = reduced
 	t.owe(number, t.members)
 }
 
@@ -242,6 +258,8 @@ func (t *slotTable) ask(rank uint8, vid uint32) (status wire.Code, missing uint6
 			return 0, 0, false, wire.CodeLate
 		case reduced:
 			t.owe(number, bit)
+		case waiting:
+			return wire.CodeWait, 0, true, accepted
 		case collecting:
 			status = wire.CodeSend
 			if s.held&bit != 0 {

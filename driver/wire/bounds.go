@@ -29,7 +29,7 @@ var Bounds = []Bound{
 	{RegPorts, 1, MaxPorts, false},
 	{RegFormat, 0, 1<<16 - 1, false},
 	{RegSum, 0, 1<<9 - 1, false},
-	{RegShell, 0, 1<<8 - 1, false},
+	{RegShell, 0, 1<<9 - 1, false},
 	{RegChunk, 1, MaxChunk, false},
 	{RegWindow, 1, MaxWindow, true},
 	{RegJobs, 1, MaxJobs, true},
@@ -76,9 +76,10 @@ func (e *IdentError) Error() string {
 	return e.Name + " is " + utoa(e.Value) + ", " + e.Why
 }
 
-// The parts of FORMAT and SUM.
+// The parts of FORMAT, SUM and SHELL.
 const (
 	formatBits      = 8
+	shellBits       = 8
 	sumBits         = 8
 	sumSaturateFlag = 1 << sumBits
 )
@@ -116,7 +117,7 @@ func knownChoice(addr uint32, v uint64) (choice, known bool) {
 		return true, false
 	case RegShell:
 		for _, s := range Shells {
-			if v == uint64(s.Shell) {
+			if v&^ShellParentFlag == uint64(s.Shell) {
 				return true, true
 			}
 		}
@@ -133,7 +134,7 @@ func unknownChoice(addr uint32, v uint64) string {
 		return Format(v).String() + " into " + Format(v>>formatBits).String() + unknown
 	case addr == RegSum && v>>sumBits <= 1:
 		return Sum(v).String() + unknown
-	case addr == RegShell && v>>8 == 0:
+	case addr == RegShell && v>>shellBits <= 1:
 		return Shell(v).String() + unknown
 	}
 	return "with bits that are unknown here"
@@ -145,7 +146,7 @@ func checkTogether(read func(addr uint32) uint64) error {
 	in, _ := Format(read(RegFormat)).Info()
 	out, _ := Format(read(RegFormat) >> formatBits).Info()
 	sum, chunk, lanes, link := read(RegSum), read(RegChunk), read(RegLanes), read(RegLink)
-	shell := Shell(read(RegShell))
+	shell, parent := Shell(read(RegShell)), read(RegShell)&ShellParentFlag != 0
 	switch {
 	case !in.FitsIn(out):
 		return &IdentError{Name: "FORMAT", Value: read(RegFormat), Why: in.Name + " into " + out.Name + ", which does not hold every value of it"}
@@ -153,6 +154,10 @@ func checkTogether(read func(addr uint32) uint64) error {
 		return &IdentError{Name: "SUM", Value: sum, Why: "saturating, but FORMAT is " + in.Name + " and only int32 saturates"}
 	case sum&sumSaturateFlag != 0 && !adds(sum):
 		return &IdentError{Name: "SUM", Value: sum, Why: "saturating, but only a sum that adds saturates"}
+	case parent && in.Format != out.Format:
+		return &IdentError{Name: "FORMAT", Value: read(RegFormat), Why: in.Name + " into " + out.Name + ", but a card with an up port has one format"}
+	case parent && shell == ShellStream:
+		return &IdentError{Name: "SHELL", Value: read(RegShell), Why: "stream with an up port, but only none and udp have one"}
 	case chunk%lanes != 0:
 		return &IdentError{Name: "CHUNK", Value: chunk, Why: "not a multiple of LANES, which is " + utoa(lanes)}
 	case shell == ShellStream && (link < 8 || link > 64):

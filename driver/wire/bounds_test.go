@@ -50,6 +50,8 @@ func TestCheckIdentTakesWhatHwgenMakes(t *testing.T) {
 		{RegShell: 2, RegLink: 64, RegFormat: 0x404, RegChunk: 8192},
 		{RegFormat: 0x404, RegLanes: 1, RegChunk: 4095 - 38},
 		{RegFormat: 0x606, RegSum: 0x101},
+		{RegShell: 0x100, RegLink: 0},
+		{RegShell: 0x102, RegLink: 64},
 	}
 	for _, s := range Sums {
 		cards = append(cards, map[uint32]uint64{RegSum: uint64(s.Sum)})
@@ -85,6 +87,10 @@ func TestCheckIdentRefuses(t *testing.T) {
 		{map[uint32]uint64{RegSum: 0x201}, "SUM is 513, with bits that are unknown here", true},
 		{map[uint32]uint64{RegSum: 0x101}, "SUM is 257, saturating, but FORMAT is fp32 and only int32 saturates", false},
 		{map[uint32]uint64{RegShell: 0xfe}, "SHELL is 254, shell 254, which is unknown here", true},
+		{map[uint32]uint64{RegShell: 0x1fe}, "SHELL is 510, shell 254, which is unknown here", true},
+		{map[uint32]uint64{RegShell: 0x202}, "SHELL is 514, with bits that are unknown here", true},
+		{map[uint32]uint64{RegShell: 0x101}, "SHELL is 257, stream with an up port, but only none and udp have one", false},
+		{map[uint32]uint64{RegShell: 0x102, RegLink: 64, RegFormat: 0x102}, "FORMAT is 258, bf16 into fp32, but a card with an up port has one format", false},
 		{map[uint32]uint64{RegShell: 1 << 32}, "SHELL is 4294967296, with bits that are unknown here", true},
 		{map[uint32]uint64{RegChunk: 0}, "CHUNK is 0, not a number from 1 to 65535", false},
 		{map[uint32]uint64{RegChunk: 1 << 16}, "CHUNK is 65536, not a number from 1 to 65535", false},

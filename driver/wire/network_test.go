@@ -25,6 +25,7 @@ func TestNetworkAddresses(t *testing.T) {
 	for i := range len(Counters) + len(NetworkCounters) {
 		take(CounterAddr(i), "a counter")
 	}
+	takeTrees(t, take)
 	for job := range MaxJobs {
 		for rank := range MaxPorts {
 			for bucket := range LagBuckets {

@@ -173,6 +173,8 @@ const (
 	CodeNoSlots     Code = 39
 	CodeBadDeadline Code = 40
 	CodeBadMember   Code = 41
+	CodeBadParent   Code = 42
+	CodeBadRanks    Code = 43
 
 	FirstRefusal = CodeBadVersion
 )
@@ -212,8 +214,10 @@ var Codes = []CodeInfo{
 	{CodeStaleEpoch, "stale_epoch", "The epoch is not newer than the job's last epoch."},
 	{CodeEpochInUse, "epoch_in_use", "The epoch is the running one, but the parameters differ."},
 	{CodeNoSlots, "no_slots", "The free slots cannot hold the job's window."},
-	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline. LEASE is out of its range."},
+	{CodeBadDeadline, "bad_deadline", "JOB_DEADLINE has unknown bits, or requests partial sums without a deadline or in a tree. LEASE is out of its range."},
 	{CodeBadMember, "bad_member", "With shell udp: a port of JOB_PORTS has no whole address."},
+	{CodeBadParent, "bad_parent", "In a tree: JOB_PARENT, JOB_REPEAT, PARENT_ADDRESS or PARENT_MAC is out of its range, or another job has the upward UDP port."},
+	{CodeBadRanks, "bad_ranks", "In a tree: MEMBER_RANKS lacks a member or overlaps, or TREE_RANKS lacks a rank."},
 }
 
 // Info returns the table's row for c, and whether it exists.

@@ -21,6 +21,7 @@ import (
 var Committed = map[string]func() []byte{
 	"rtl/zwire.vh":             Verilog,
 	"rtl/znetwork.vh":          NetworkVerilog,
+	"rtl/ztrees.vh":            TreeVerilog,
 	"cocotb/zwire.py":          Python,
 	"driver/wire/PACKET.md":    Packet,
 	"driver/wire/REGISTERS.md": Registers,
@@ -131,6 +132,29 @@ func networkSections() []section {
 	return []section{registers, counters}
 }
 
+// treeSections lists the constants of cards with an up port, and of the ranks of their members, that
+// gateware and benches share besides.
+func treeSections() []section {
+	registers := section{title: "Registers of trees of cards: byte addresses"}
+	for _, r := range wire.TreeRegisters {
+		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
+	}
+	registers.constants = append(registers.constants,
+		constant{"REG_RANKS_STRIDE", uint64(wire.RanksStride), 32, "from one port's MEMBER_RANKS or JOB_RANKS to the next one's"},
+		constant{"REG_RANKS_TABLE_STRIDE", uint64(wire.RanksTableStride), 32, "from one job's JOB_RANKS to the next one's"},
+		constant{"MAX_REPEAT", wire.MaxRepeat, 32, "of JOB_REPEAT"},
+		constant{"SHELL_PARENT", wire.ShellParentFlag, 16, "the bit of SHELL: the card has an up port"})
+
+	counters := section{title: "Counters of the up port: index from the first of them, in registers"}
+	for i, c := range wire.UpCounters {
+		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
+	}
+	counters.constants = append(counters.constants,
+		constant{"REG_UP_COUNTERS", uint64(wire.UpCounterBase), 32, "first of them, for every shell"},
+		constant{"UP_COUNTERS", uint64(len(wire.UpCounters)), 32, "how many there are"})
+	return []section{registers, counters}
+}
+
 // syncWord returns the sync word as a number, first byte lowest.
 func syncWord() uint64 {
 	var v uint64
@@ -149,6 +173,9 @@ func Verilog() []byte { return verilog("Protocol constants", sections()) }
 func NetworkVerilog() []byte {
 	return verilog("Protocol constants of cards on a network", networkSections())
 }
+
+// TreeVerilog prints likewise what trees of cards have besides.
+func TreeVerilog() []byte { return verilog("Protocol constants of trees of cards", treeSections()) }
 
 func verilog(title string, list []section) []byte {
 	var b bytes.Buffer
@@ -187,7 +214,7 @@ func verilogNumber(c constant) string {
 func Python() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\"\"\"Protocol constants.\n\n%s\n\"\"\"\n", origin)
-	for _, s := range slices.Concat(sections(), networkSections()) {
+	for _, s := range slices.Concat(sections(), networkSections(), treeSections()) {
 		fmt.Fprintf(&b, "\n# %s\n", s.title)
 		for _, c := range s.constants {
 			fmt.Fprintf(&b, "%s = 0x%X\n", c.name, c.value)
@@ -225,12 +252,20 @@ func Python() []byte {
 	for _, r := range wire.NetworkRegisters {
 		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
 	}
+	fmt.Fprintf(&b, "}\n\n# The same of trees of cards; those of the first port and job\nTREE_REGISTERS = {\n")
+	for _, r := range wire.TreeRegisters {
+		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
+	}
 	fmt.Fprintf(&b, "}\n\n# Counters in order: (name, code of the refusal it counts, or 0)\nCOUNTER_NAMES = [\n")
 	for _, c := range wire.Counters {
 		fmt.Fprintf(&b, "    (%q, %d),\n", c.Name, c.Refuse)
 	}
 	fmt.Fprintf(&b, "]\n\n# Counters of shell udp alone, in order\nNETWORK_COUNTER_NAMES = [\n")
 	for _, c := range wire.NetworkCounters {
+		fmt.Fprintf(&b, "    %q,\n", c.Name)
+	}
+	fmt.Fprintf(&b, "]\n\n# Counters of the up port, in order\nUP_COUNTER_NAMES = [\n")
+	for _, c := range wire.UpCounters {
 		fmt.Fprintf(&b, "    %q,\n", c.Name)
 	}
 	fmt.Fprintf(&b, "]\n")
@@ -286,7 +321,7 @@ func RegisterList(shell wire.Shell) []JSONRegister {
 	for _, r := range wire.Registers[:jobs] {
 		rows = append(rows, registerRow(r))
 	}
-	rows = append(rows, counterRows(0, wire.Counters)...)
+	rows = append(rows, counterRows(wire.CounterBase, wire.Counters)...)
 	if shell == wire.ShellUDP {
 		network = networkRows()
 	}
@@ -320,19 +355,37 @@ func networkRows() []JSONRegister {
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, counterRows(len(wire.Counters), wire.NetworkCounters)...)
+	return append(rows, counterRows(wire.CounterAddr(len(wire.Counters)), wire.NetworkCounters)...)
+}
+
+// treeRows returns the registers and counters of trees of cards.
+func treeRows() []JSONRegister {
+	var rows []JSONRegister
+	for _, r := range wire.TreeRegisters {
+		row := registerRow(r)
+		switch {
+		case r.Addr == wire.RegMemberRanks:
+			row.Port = fmt.Sprintf("0x%x", wire.RanksStride)
+		case r.Addr == wire.RegJobRanks:
+			row.Stride, row.Port = fmt.Sprintf("0x%x", wire.RanksTableStride), fmt.Sprintf("0x%x", wire.RanksStride)
+		case r.PerJob():
+			row.Stride = fmt.Sprintf("0x%x", wire.JobStride)
+		}
+		rows = append(rows, row)
+	}
+	return byAddress(append(rows, counterRows(wire.UpCounterBase, wire.UpCounters)...))
 }
 
 func registerRow(r wire.Register) JSONRegister {
 	return JSONRegister{Name: r.Name, Addr: fmt.Sprintf("0x%03x", r.Addr), Access: r.Access.String(), Doc: r.Doc}
 }
 
-// counterRows returns the registers of counters, the first of which has a number.
-func counterRows(first int, counters []wire.CounterInfo) (rows []JSONRegister) {
+// counterRows returns the registers of counters, given the address of the first.
+func counterRows(first uint32, counters []wire.CounterInfo) (rows []JSONRegister) {
 	for i, c := range counters {
 		rows = append(rows, JSONRegister{
 			Name:   "COUNT_" + strings.ToUpper(c.Name),
-			Addr:   fmt.Sprintf("0x%03x", wire.CounterAddr(first+i)),
+			Addr:   fmt.Sprintf("0x%03x", first+8*uint32(i)),
 			Access: wire.ReadOnly.String(),
 			Doc:    counterDoc(c),
 		})
@@ -387,13 +440,19 @@ func registerTable(rows []JSONRegister) string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable(wire.ShellStream) + networkTable() + boundTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable(wire.ShellStream) + networkTable() + treeTable() + boundTable())
 }
 
 // networkTable prints the registers and counters that cards on a network have besides.
 func networkTable() string {
 	return "\n## Registers of a card on a network\n\nThey exist with shell udp alone. NETWORK.md defines the effect of a write.\n\n" +
 		registerTable(networkRows())
+}
+
+// treeTable prints the registers and counters of trees of cards.
+func treeTable() string {
+	return "\n## Registers of trees of cards\n\n`MEMBER_RANKS` and `JOB_RANKS` exist with shell udp and on cards with an up port. The others exist\non cards with an up port alone, which set bit 8 of `SHELL`. TREES.md defines the effect of a write.\n\n" +
+		registerTable(treeRows())
 }
 
 // boundTable prints the range of each register of the identification block.

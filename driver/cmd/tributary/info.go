@@ -72,13 +72,14 @@ type infoReport struct {
 	Sum        string        `json:"sum"`
 	Saturate   bool          `json:"saturate"`
 	Shell      string        `json:"shell"`
-	Chunk      int           `json:"chunk"`      // elements
-	Window     int           `json:"window"`     // chunks
-	Jobs       int           `json:"jobs"`       // at once
-	Link       int           `json:"link"`       // bits a cycle
-	Latency    int           `json:"latency"`    // cycles
-	Cycles     uint64        `json:"cycles"`     // since hard reset
-	JobStates  []jobState    `json:"job_states"` // by number
+	Parent     bool          `json:"parent,omitempty"` // the card has an up port
+	Chunk      int           `json:"chunk"`            // elements
+	Window     int           `json:"window"`           // chunks
+	Jobs       int           `json:"jobs"`             // at once
+	Link       int           `json:"link"`             // bits a cycle
+	Latency    int           `json:"latency"`          // cycles
+	Cycles     uint64        `json:"cycles"`           // since hard reset
+	JobStates  []jobState    `json:"job_states"`       // by number
 	Counters   []counterJSON `json:"counters"`
 }
 
@@ -158,7 +159,7 @@ func readInfo(ctx context.Context, card *driver.Card, lags func(driver.JobState)
 	r := &infoReport{
 		Card: i.Name, Version: i.Version, ConfigHash: fmt.Sprintf("%016x", i.ConfigHash),
 		Lanes: i.Lanes, Ports: i.Ports, Format: i.Format.String(), Result: i.Result.String(),
-		Sum: i.Sum.String(), Saturate: i.Saturate, Shell: i.Shell.String(), Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
+		Sum: i.Sum.String(), Saturate: i.Saturate, Shell: i.Shell.String(), Parent: i.Parent, Chunk: i.Chunk, Window: i.Window, Jobs: i.Jobs, Link: i.Link, Latency: i.Latency,
 	}
 	var err error
 	if r.Cycles, err = card.ReadRegister(ctx, wire.RegCycles); err != nil {
@@ -197,6 +198,9 @@ func (r *infoReport) print(out io.Writer) error {
 		fmt.Fprintf(w, "  jobs\tup to %d, which share %d slots\n", r.Jobs, 2*r.Window)
 	}
 	fmt.Fprintf(w, "  shell\t%s, %d bits a cycle\n", r.Shell, r.Link)
+	if r.Parent {
+		fmt.Fprintf(w, "  up port\tfor a parent, in a tree of cards\n")
+	}
 	fmt.Fprintf(w, "  latency\t%d cycles from a chunk's last beat in to its first beat out\n", r.Latency)
 	fmt.Fprintf(w, "  clock\t%d cycles since the hard reset\n", r.Cycles)
 	for _, j := range r.JobStates {

@@ -143,8 +143,15 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 	if of0, port, ok := wire.SplitMemberAddr(addr); ok {
 		return fmt.Sprintf("%s of port %d", cardsRegister(of0), port), nil
 	}
+	if of, port, ok := wire.SplitJobRanksAddr(addr); ok {
+		n := uint8(of)
+		return fmt.Sprintf("JOB_RANKS of port %d", port), &n
+	}
+	if port, ok := wire.SplitRanksAddr(addr); ok {
+		return fmt.Sprintf("MEMBER_RANKS of port %d", port), nil
+	}
 	of0, number := wire.SplitJobAddr(addr)
-	for _, r := range wire.Registers {
+	for _, r := range slices.Concat(wire.Registers, wire.TreeRegisters) {
 		if r.Addr == of0 && r.PerJob() {
 			n := uint8(number)
 			return r.Name, &n
@@ -155,13 +162,18 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 
 // cardsRegister returns the name of a register that is not a job's.
 func cardsRegister(addr uint32) string {
-	for _, r := range slices.Concat(wire.Registers, wire.NetworkRegisters) {
+	for _, r := range slices.Concat(wire.Registers, wire.NetworkRegisters, wire.TreeRegisters) {
 		if r.Addr == addr {
 			return r.Name
 		}
 	}
 	for i, c := range wire.CountersOf(wire.ShellUDP) {
 		if wire.CounterAddr(i) == addr {
+			return "COUNT_" + strings.ToUpper(c.Name)
+		}
+	}
+	for i, c := range wire.UpCounters {
+		if wire.UpCounterAddr(i) == addr {
 			return "COUNT_" + strings.ToUpper(c.Name)
 		}
 	}

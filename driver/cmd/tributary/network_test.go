@@ -25,9 +25,15 @@ import (
 // networkCard puts a model card on the loopback network, and returns its name.
 func networkCard(t *testing.T) string {
 	t.Helper()
+	return serveModel(t, model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellUDP, Link: 64})
+}
+
+// serveModel is networkCard for any configuration.
+func serveModel(t *testing.T, cfg model.Config) string {
+	t.Helper()
 	socket, err := udp.Listen("127.0.0.1:0")
 	require.NoError(t, err)
-	card, err := model.NewEndpoint(model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellUDP, Link: 64}, socket.Address())
+	card, err := model.NewEndpoint(cfg, socket.Address())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -70,6 +76,42 @@ func TestCommandsOnANetwork(t *testing.T) {
 	s = tributary(context.Background(), "reduce", "-card", card, "-o", "sum.npy", "w0.npy", "w1.npy")
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.errs, "another host owns it")
+}
+
+// TestCommandsOnACardWithAnUpPort: info names the up port and its counters, and ordinary jobs run.
+func TestCommandsOnACardWithAnUpPort(t *testing.T) {
+	workFolder(t)
+	card := serveModel(t, model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Shell: wire.ShellUDP, Link: 64, Parent: true})
+	does := func(words string, line ...string) {
+		t.Helper()
+		s := tributary(context.Background(), append(line, "-card", card)...)
+		require.Equal(t, 0, s.status, s.errs)
+		require.Regexp(t, words, s.out)
+	}
+	does(`0 datagrams`, "reduce", "-verify", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy")
+	does(`(?s)shell +udp.* up port +for a parent.* stored +3 .* udp_port +0 .* up_sent +0 .* up_refused +0 `, "info")
+	does(`(?s)"parent": true.*"name": "up_taken"`, "info", "-json")
+	s := tributary(context.Background(), "info", "-card", networkCard(t))
+	require.Equal(t, 0, s.status, s.errs)
+	require.NotContains(t, s.out, "up port")
+	require.NotContains(t, s.out, "up_sent")
+}
+
+// TestNamesOfTreeRegisters: a log names the registers of trees of cards.
+func TestNamesOfTreeRegisters(t *testing.T) {
+	for addr, want := range map[uint32]string{
+		0x150: "PARENT_ADDRESS", 0x238: "JOB_PARENT", 0x248: "TREE_RANKS", 0xc18: "MEMBER_RANKS of port 3", 0x610: "COUNT_UP_TAKEN",
+	} {
+		name, job := jobsRegister(addr)
+		require.Equal(t, want, name)
+		require.Nil(t, job, want)
+	}
+	for addr, want := range map[uint32]string{0x1158: "JOB_UP", 0x1168: "JOB_UP_REFUSAL", 0x44218: "JOB_RANKS of port 3"} {
+		name, job := jobsRegister(addr)
+		require.Equal(t, want, name)
+		require.NotNil(t, job, want)
+		require.EqualValues(t, 1, *job)
+	}
 }
 
 // TestNoCardOnTheNetwork: the commands end with exit status 3 and a remedy.

@@ -60,6 +60,7 @@ Build it first: make -C CARD/sim (with -trace: make -C CARD/sim trace)
 
 A card in software is on the network, where several hosts use it at once (udp:).
 It believes what source addresses say: use 127.0.0.1 or a network that you trust.
+With parent=true, model: has an up port, for a parent in a tree of cards.
 
 With -port the card has Ethernet ports, and answers ARP and ping. -port again adds
 the next one; a card with several passes other frames on, as a switch does. A port is
@@ -75,6 +76,7 @@ A built card has the shell udp then.`,
   tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst
   tributary sim model:workers=4
   tributary sim cpu:workers=8,format=bf16 -listen udp:192.0.2.7
+  tributary sim model:workers=4,parent=true -listen udp:192.0.2.8
   tributary sim model:workers=4 -port tap:trib0
   tributary sim cpu: -ip 10.0.0.7 -port unix:a.port -port unix:b.port`,
 		Args: exactly("CARD, the card's folder or a card in software,"),

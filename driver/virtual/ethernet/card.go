@@ -22,6 +22,18 @@ type Endpoint interface {
 	Count(counter string)  // counts an event in a counter of wire.NetworkCounters
 }
 
+// upper is an Endpoint with an up port: model.Endpoint.
+type upper interface {
+	// UpwardPorts returns the UDP ports from which the card sends to parents now.
+	UpwardPorts() []uint16
+
+	// ReceiveUp is Receive for a datagram to one of these ports.
+	ReceiveUp(port uint16, datagram []byte, from wire.Address, mark wire.ECN)
+
+	// SendUp is Send for a datagram to a parent, and also returns the UDP port that it leaves from.
+	SendUp(dst []byte) (datagram []byte, port uint16, to wire.Address, mark wire.ECN, ok bool)
+}
+
 // MaxPorts is the largest number of Ethernet ports of a card.
 const MaxPorts = 256
 
@@ -29,6 +41,7 @@ const MaxPorts = 256
 // same frames. It is for calls from one goroutine at a time.
 type Card struct {
 	endpoint Endpoint
+	upper    upper // the endpoint, or nil
 	ports    int
 	own      station // in effect
 	stations *stations
@@ -48,8 +61,9 @@ func New(endpoint Endpoint, ports int) (*Card, error) {
 	if ports < 1 || ports > MaxPorts {
 		return nil, fmt.Errorf("ethernet: %d ports are not from 1 to %d", ports, MaxPorts)
 	}
+	up, _ := endpoint.(upper)
 	return &Card{
-		endpoint: endpoint, ports: ports, own: stationOf(endpoint.Own()), stations: newStations(),
+		endpoint: endpoint, upper: up, ports: ports, own: stationOf(endpoint.Own()), stations: newStations(),
 		answers: queue{most: maxAnswers}, passing: queue{most: maxPassing},
 	}, nil
 }
@@ -67,7 +81,7 @@ func (c *Card) Err() error { return nil }
 // Send then returns all that the frame has caused.
 func (c *Card) Receive(port int, frame []byte) {
 	body, whole := CutFCS(frame)
-	v := &view{body, whole, c.own}
+	v := &view{body, whole, c.own, c.upper}
 	verdict := judge(v)
 	if whole && len(body) >= Shortest && len(body) <= Longest {
 		c.stations.learn(v.mac(atSource), port, c.Cycles())
@@ -88,7 +102,12 @@ func (c *Card) Receive(port int, frame []byte) {
 	case datagramForCard:
 		from := station{v.mac(atSource), v.ip(atFromIP), v.word(atFromPort), port}
 		mark := wire.ECN(v.frame[atTOS] & wire.FlagECN)
-		c.endpoint.Receive(v.data()[udpBytes:], from.address(), mark)
+		datagram := v.data()[udpBytes:]
+		if port := v.word(atToPort); port == c.own.port {
+			c.endpoint.Receive(datagram, from.address(), mark)
+		} else {
+			c.upper.ReceiveUp(port, datagram, from.address(), mark)
+		}
 	}
 }
 
@@ -126,17 +145,17 @@ func (c *Card) portsFor(to mac, from int) (ports []int) {
 
 // Send appends the next frame that leaves to dst, with its FCS, and returns its port. ok is false,
 // and dst unchanged, if there is none. Answers to ARP and ICMP leave first, then what the endpoint
-// sends, then frames that pass, in the order of their arrival; a frame for several ports leaves at the
+// sends, also to parents, then frames that pass, in the order of their arrival; a frame for several ports leaves at the
 // lowest first.
 func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 	if frame, port, ok = c.answers.pop(); ok {
 		return append(dst, frame...), port, true
 	}
-	datagram, address, mark, ok := c.endpoint.Send(c.datagram[:0])
+	datagram, from, address, mark, ok := c.next()
 	if ok {
 		c.datagram = datagram
 		to := stationOf(address)
-		frame = appendDatagram(nil, datagram, c.own, to, mark)
+		frame = appendDatagram(nil, datagram, from, to, mark)
 		return append(dst, AppendFCS(Pad(frame))...), to.at, true
 	}
 	c.own = stationOf(c.endpoint.Own()) // all replies have left
@@ -144,4 +163,14 @@ func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 		return append(dst, frame...), port, true
 	}
 	return dst, 0, false
+}
+
+// next returns the next datagram of the endpoint, and the station that it leaves from.
+func (c *Card) next() (datagram []byte, from station, to wire.Address, mark wire.ECN, ok bool) {
+	from = c.own
+	datagram, to, mark, ok = c.endpoint.Send(c.datagram[:0])
+	if !ok && c.upper != nil {
+		datagram, from.port, to, mark, ok = c.upper.SendUp(c.datagram[:0])
+	}
+	return datagram, from, to, mark, ok
 }

@@ -1,6 +1,9 @@
 package ethernet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // kind is what a card does with a frame.
 type kind int
@@ -24,6 +27,7 @@ type view struct {
 	frame []byte
 	whole bool // the FCS held
 	own   station
+	upper upper // the card's up port, or nil
 }
 
 // check is one check of a frame. A check may rely on those before it.
@@ -49,7 +53,7 @@ var checks = []check{
 	{func(v *view) bool { return v.isEcho() || int(v.word(atUDPLength)) == len(v.data()) }, drop("udp_length")},
 	{(*view).sumsUp, drop("checksum")},
 	{func(v *view) bool { return v.isUDP() }, verdict{kind: echoForCard}},
-	{func(v *view) bool { return v.word(atToPort) == v.own.port }, drop("udp_port")},
+	{(*view).isToACardsPort, drop("udp_port")},
 }
 
 // drop is the verdict on a frame that is dropped.
@@ -92,6 +96,12 @@ func (v *view) isUDP() bool { return v.frame[atProtocol] == protocolUDP }
 
 func (v *view) isEcho() bool {
 	return v.frame[atProtocol] == protocolICMP && v.word(atIPData) == echoRequest
+}
+
+// isToACardsPort reports whether the UDP port is the card's, or one from which it sends to a parent.
+func (v *view) isToACardsPort() bool {
+	port := v.word(atToPort)
+	return port == v.own.port || v.upper != nil && slices.Contains(v.upper.UpwardPorts(), port)
 }
 
 // sumsUp reports whether the checksum of UDP or ICMP holds. That of UDP must be there.

@@ -41,6 +41,17 @@ func (o *outbox) collect(card Card, at packets) {
 	}
 }
 
+// push takes a copy of one datagram.
+func (o *outbox) push(datagram []byte, to wire.Address, mark wire.ECN, at packets) {
+	m := &o.ms[o.n]
+	m.Buffers[0] = append(m.Buffers[0][:0], datagram...)
+	address(m, to)
+	m.OOB = appendMark(m.OOB[:0], mark)
+	if o.n++; o.n == len(o.ms) {
+		o.flush(at)
+	}
+}
+
 // address sets the destination of a message, in the memory that it has for that.
 func address(m *ipv4.Message, to wire.Address) {
 	a, dst := addrPortOf(to), m.Addr.(*net.UDPAddr)

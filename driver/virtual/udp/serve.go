@@ -53,16 +53,23 @@ type server struct {
 	move func(to wire.Address) (packets, error)
 	time clock.Clock
 
-	mu   sync.Mutex // guards the rest; the reader alone changes at
-	at   site
-	over bool // at is closed
-	card Card
-	out  outbox
+	readers sync.WaitGroup // of upward ports
+
+	mu       sync.Mutex // guards the rest; the reader alone changes at
+	at       site
+	over     bool // at is closed
+	card     Card
+	out      outbox
+	upper    upper              // the card, if it has an up port
+	links    map[uint16]*uplink // by upward UDP port
+	datagram []byte             // reused
 }
 
 // serve runs a card at a site until ctx ends, and closes the site. move opens another one.
 func serve(ctx context.Context, at site, move func(wire.Address) (packets, error), card Card) error {
-	s := &server{move: move, time: clock.Start(card), at: at, card: card, out: newOutbox()}
+	s := &server{move: move, time: clock.Start(card), at: at, card: card, out: newOutbox(), links: map[uint16]*uplink{}}
+	s.upper, _ = card.(upper)
+	defer s.readers.Wait()
 	stopped := make(chan struct{})
 	var keeper sync.WaitGroup
 	keeper.Go(func() { s.keepTime(stopped) })
@@ -81,6 +88,7 @@ func (s *server) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
+	s.cutAll()
 	return s.at.Close()
 }
 
@@ -95,8 +103,8 @@ func (s *server) keepTime(stopped <-chan struct{}) {
 		case <-ticks.C:
 			s.mu.Lock()
 			s.time.CatchUp(s.card)
-			s.out.collect(s.card, s.at)
-			s.out.flush(s.at)
+			s.collect()
+			s.flush()
 			s.mu.Unlock()
 		}
 	}
@@ -126,10 +134,13 @@ func (s *server) take(in []ipv4.Message) error {
 		m := &in[i]
 		if from, ok := m.Addr.(*net.UDPAddr); ok {
 			s.card.Receive(m.Buffers[0][:m.N], addressOf(from.AddrPort()), receivedMark(m.OOB[:m.NN]))
-			s.out.collect(s.card, s.at)
+			if err := s.raise(); err != nil {
+				return err
+			}
+			s.collect()
 		}
 	}
-	s.out.flush(s.at)
+	s.flush()
 	return s.follow()
 }
 
@@ -145,7 +156,8 @@ func (s *server) follow() error {
 	}
 	old := s.at
 	s.at = site{to, own.Station}
-	return old.Close()
+	s.cutAll()
+	return errors.Join(old.Close(), s.raise())
 }
 
 // newMessages returns a batch to receive.

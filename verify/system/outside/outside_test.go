@@ -23,12 +23,16 @@ import (
 const root = "../../.." // of the repository, from this folder
 
 // TestProgramOutside follows the page: it saves the program in an empty folder and runs
-// the four commands. The module cache already has what the library needs, so the
-// test works offline.
+// the four commands. They get everything from the module cache, so nothing of the page depends on
+// the network. `go mod tidy` also looks at the tests of other modules, and at what those import.
 func TestProgramOutside(t *testing.T) {
 	page := readPage(t)
 	repository, err := filepath.Abs(root)
 	require.NoError(t, err)
+	download := exec.Command("go", "mod", "download", "all")
+	download.Dir = repository
+	out, err := download.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(program(t, page)), 0o666))
 

@@ -80,6 +80,8 @@
 #define AGG_CODE_NO_SLOTS 0x27
 #define AGG_CODE_BAD_DEADLINE 0x28
 #define AGG_CODE_BAD_MEMBER 0x29
+#define AGG_CODE_BAD_PARENT 0x2a
+#define AGG_CODE_BAD_RANKS 0x2b
 
 /* Formats, sums, shells */
 #define AGG_FORMAT_FP32 0x1

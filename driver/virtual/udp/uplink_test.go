@@ -1,0 +1,182 @@
+package udp_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tributary/driver/model"
+	"tributary/driver/virtual/udp"
+	"tributary/driver/wire"
+)
+
+// stand is a card behind a socket.
+type stand struct {
+	address *net.UDPAddr
+	ended   chan error
+	stop    context.CancelFunc
+}
+
+// serveCard serves a model card of two ports and an up port.
+func serveCard(t *testing.T) *stand {
+	t.Helper()
+	socket, err := udp.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	card, err := model.NewEndpoint(model.Config{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Parent: true}, socket.Address())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	s := &stand{ended: make(chan error, 1), stop: cancel}
+	s.address, err = net.ResolveUDPAddr("udp4", socket.Name()[len("udp:"):])
+	require.NoError(t, err)
+	go func() { s.ended <- socket.Serve(ctx, card) }()
+	return s
+}
+
+// host is a socket of a host, connected to a card.
+type host struct {
+	*testing.T
+	*net.UDPConn
+}
+
+func dial(t *testing.T, to *stand) *host {
+	t.Helper()
+	conn, err := net.DialUDP("udp4", nil, to.address)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return &host{t, conn}
+}
+
+// station returns the address of a socket as in the registers.
+func station(a net.Addr) uint64 {
+	port := uint64(a.(*net.UDPAddr).Port)
+	return port<<32 | 0x7f000001
+}
+
+func (h *host) send(p model.Packet) {
+	h.Helper()
+	p.Version = wire.Version
+	_, err := h.Write(model.AppendDatagram(nil, &p))
+	require.NoError(h, err)
+}
+
+// next returns the next packet that arrives.
+func (h *host) next() model.Packet {
+	h.Helper()
+	b := make([]byte, 100)
+	n, err := h.Read(b)
+	require.NoError(h, err)
+	info, known := wire.Kind(b[0] >> 4).Info()
+	require.True(h, known)
+	size := info.HeaderBytes(true)
+	return model.Packet{Header: model.ParseHeader(b[:size]), Payload: b[size : n-4]}
+}
+
+// writes writes registers, and checks the answers.
+func (h *host) writes(values ...uint64) {
+	h.Helper()
+	for i := 0; i < len(values); i += 2 {
+		h.send(model.Packet{Header: model.Header{Kind: wire.KindRegWrite, VID: uint32(values[i]), Mask: values[i+1]}})
+		require.Equal(h, wire.CodeDone, h.next().Code, "%#x", values[i])
+	}
+}
+
+// element sends a contribution.
+func (h *host) element(rank uint8, x float32) {
+	h.Helper()
+	h.send(model.Packet{
+		Header:  model.Header{Kind: wire.KindData, Epoch: 1, Rank: rank, Format: wire.FP32, Length: 1},
+		Payload: binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)),
+	})
+}
+
+// setUp sets job 0 up for chunks of 1 element, a window of 1 and the members at the first ports.
+func (h *host) setUp(members ...uint64) {
+	h.Helper()
+	for port, at := range members {
+		h.writes(uint64(wire.MemberAddr(wire.RegMemberAddress, port)), at, uint64(wire.RanksAddr(port)), 1<<port)
+	}
+	h.writes(
+		uint64(wire.RegJobToken), 5, uint64(wire.RegJobPorts), 1<<len(members)-1, uint64(wire.RegJobChunk), 1, uint64(wire.RegJobWindow), 1,
+		uint64(wire.RegJobCommit), 1<<32)
+}
+
+// freePort returns a UDP port that nobody has.
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	defer conn.Close()
+	return uint16(conn.LocalAddr().(*net.UDPAddr).Port)
+}
+
+// TestATreeBehindSockets: a card with a parent sums one worker's data with that of the parent's other
+// member. Its upward port has a socket while the job runs.
+func TestATreeBehindSockets(t *testing.T) {
+	root, child := serveCard(t), serveCard(t)
+	port := freePort(t)
+	owner, ownerBelow := dial(t, root), dial(t, child)
+	worker, workerBelow := dial(t, root), dial(t, child)
+	owner.writes(uint64(wire.RegOwner), 5)
+	owner.setUp(uint64(port)<<32|0x7f000001, station(worker.LocalAddr()))
+	ownerBelow.writes(
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, port), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), station(root.address))
+	ownerBelow.setUp(station(workerBelow.LocalAddr()))
+	_, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	require.Error(t, err, "the card has the port")
+
+	workerBelow.element(0, 1.5)
+	worker.element(1, 2)
+	for _, w := range []*host{worker, workerBelow} {
+		p := w.next()
+		assert.Equal(t, wire.KindResult, p.Kind)
+		assert.EqualValues(t, 3, p.Mask)
+		assert.Equal(t, binary.LittleEndian.AppendUint32(nil, math.Float32bits(3.5)), p.Payload)
+	}
+	workerBelow.send(model.Packet{Header: model.Header{Kind: wire.KindFinish, Epoch: 1, VID: 1}})
+	done := workerBelow.next()
+	assert.Equal(t, []any{wire.KindStatus, wire.CodeDone}, []any{done.Kind, done.Code})
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	require.NoError(t, err, "the job is over, and the port free")
+	conn.Close()
+	for _, s := range []*stand{root, child} {
+		s.stop()
+		assert.NoError(t, <-s.ended)
+	}
+}
+
+// TestAnUpwardPortThatIsTaken: Serve names it, and ends.
+func TestAnUpwardPortThatIsTaken(t *testing.T) {
+	child := serveCard(t)
+	owner := dial(t, child)
+	taken := dial(t, child).LocalAddr().(*net.UDPAddr)
+	owner.writes(
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, uint16(taken.Port)), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), 9<<32|0x7f000001,
+		uint64(wire.RegMemberAddress), station(owner.LocalAddr()), uint64(wire.RanksAddr(0)), 1,
+		uint64(wire.RegJobToken), 5, uint64(wire.RegJobPorts), 1, uint64(wire.RegJobChunk), 1, uint64(wire.RegJobWindow), 1)
+	owner.send(model.Packet{Header: model.Header{Kind: wire.KindRegWrite, VID: wire.RegJobCommit, Mask: 1 << 32}})
+	assert.ErrorContains(t, <-child.ended, "a job was given the upward port of "+taken.String()+"; set it up with another one")
+}
+
+// TestServeEndsWithAJob: Ctrl-C closes the sockets of upward ports, too.
+func TestServeEndsWithAJob(t *testing.T) {
+	child := serveCard(t)
+	owner := dial(t, child)
+	port := freePort(t)
+	owner.writes(
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, port), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), 9<<32|0x7f000001)
+	owner.setUp(station(owner.LocalAddr()))
+	child.stop()
+	assert.NoError(t, <-child.ended)
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	require.NoError(t, err)
+	conn.Close()
+}
