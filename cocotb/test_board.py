@@ -82,7 +82,9 @@ class Taker:
 
 
 async def start_fifo(dut):
-    """Starts both clocks and releases the resets one after the other."""
+    """Starts both clocks and releases the resets one after the other. No word comes meanwhile: it
+    would be lost."""
+    dut.s_axis_tvalid.value = 0
     phy, card = periods()
     clock(dut.wr_clk, phy)
     clock(dut.rd_clk, card)
@@ -102,9 +104,9 @@ async def passes_every_word_once(dut, idle, stall):
     is empty."""
     rng = random.Random(f"{idle} {stall}")
     words = [rng.randrange(256) for _ in range(400)]
+    await start_fifo(dut)
     feeder = Feeder(dut, "s_axis", dut.wr_clk, PATTERNS[idle](), iter(words))
     taker = Taker(dut, "m_axis", dut.rd_clk, PATTERNS[stall]())
-    await start_fifo(dut)
     while len(taker.taken) < len(words):
         await RisingEdge(dut.rd_clk)
     assert taker.taken == words == feeder.sent
@@ -116,9 +118,9 @@ async def passes_every_word_once(dut, idle, stall):
 async def holds_all_its_places(dut):
     """agg_async_fifo: without a reader, the FIFO holds its depth plus one word at m_axis."""
     words = list(range(40))
+    await start_fifo(dut)
     feeder = Feeder(dut, "s_axis", dut.wr_clk, PATTERNS["never"](), iter(words))
     taker = Taker(dut, "m_axis", dut.rd_clk, itertools.repeat(True))
-    await start_fifo(dut)
     await ClockCycles(dut.rd_clk, 60)
     await ClockCycles(dut.wr_clk, 60)
     assert len(feeder.sent) == (1 << int(dut.DEPTH_BITS.value)) + 1
