@@ -53,6 +53,7 @@ func TestWrongFilesAreRefused(t *testing.T) {
 			{`"tx_delay_ps": 2000`, `"tx_delay_ps": 3176`}: `ethernet.tx_delay_ps is 3176: must be 0 to 3175`,
 			{`"rx_delay_ps": 0`, `"rx_delay_ps": -1`}:      `ethernet.rx_delay_ps is -1: must be 0 to 3175`,
 			{`"reset_us": 10000`, `"reset_us": 0`}:         `ethernet.reset_us is 0: must be 1 or more`,
+			{`"core_mhz": 80`, `"core_mhz": 0`}:            `0 MHz: the PLL of changed cannot make it`,
 			{`"ports"`, `"port"`}:                          `unknown field "port"`,
 		},
 		"nexys-video": {

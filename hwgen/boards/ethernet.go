@@ -12,6 +12,7 @@ type Ethernet struct {
 	Chip    string  `json:"chip"` // name of the PHYs, for people
 	IO      string  `json:"io"`
 	Slew    string  `json:"slew"`
+	CoreMHz int     `json:"core_mhz"`    // the card's default clock
 	TXDelay int     `json:"tx_delay_ps"` // of TXC in the FPGA; 0 if the PHY delays it
 	RXDelay int     `json:"rx_delay_ps"` // of RXD and RX_CTL in the FPGA; 0 if the PHY delays RXC
 	Reset   int     `json:"reset_us"`    // length of the PHY's reset, in microseconds
@@ -42,8 +43,8 @@ const (
 	maxDelayPS  = 3175 // of an ECP5's DELAYG: 127 taps of 25 ps
 )
 
-// OnEthernet returns the board for a card of shell udp: its first Ethernet ports are its link. It
-// fails if the board's file has fewer.
+// OnEthernet returns the board for a card of shell udp: its first Ethernet ports are its link, and
+// its clock is the one for such cards. It fails if the board's file has fewer.
 func (b Board) OnEthernet(ports int) (Board, error) {
 	if b.Ethernet == nil || ports < 1 || ports > len(b.Ethernet.Ports) {
 		return b, fmt.Errorf("%s has no %d Ethernet ports that are known", b.Name, ports)
@@ -51,6 +52,7 @@ func (b Board) OnEthernet(ports int) (Board, error) {
 	used := *b.Ethernet
 	used.Ports = used.Ports[:ports]
 	b.Ethernet, b.onEthernet = &used, true
+	b.CoreMHz, b.SmallMHz = used.CoreMHz, used.CoreMHz
 	return b, nil
 }
 

@@ -23,7 +23,6 @@ type Known struct {
 type Board struct {
 	Name  string
 	Links []BoardLink // what a card may have there, the usual one first
-	Clock int         // default clock of the card, in MHz
 
 	// CheckClock returns an error if the board cannot run a card at mhz.
 	CheckClock func(mhz int) error
@@ -39,6 +38,7 @@ type BoardLink struct {
 	Shell    string
 	Bits     int // width of the link, or of each Ethernet port
 	Ethernet int // Ethernet ports that the board has for that shell
+	Clock    int // default clock of the card, in MHz
 }
 
 // link returns the link for a shell.

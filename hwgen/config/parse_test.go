@@ -25,7 +25,7 @@ var known = config.Known{
 	Linked:     []string{"stream"},
 	Networked:  []string{"udp"},
 	Boards: []config.Board{{
-		Name: "bench", Links: []config.BoardLink{{Shell: "stream", Bits: 8}}, Clock: 40,
+		Name: "bench", Links: []config.BoardLink{{Shell: "stream", Bits: 8, Clock: 40}},
 		CheckClock: func(mhz int) error {
 			if mhz < 1 || mhz > 200 {
 				return fmt.Errorf("%d MHz: no", mhz)

@@ -182,7 +182,7 @@ func (c *Config) onBoard(known Known, given, bad map[string]bool) (errs []error)
 		}
 	}
 	if c.Clock == 0 && !given["clock"] {
-		c.Clock = b.Clock
+		c.Clock = link.Clock
 	}
 	return errs
 }

@@ -27,7 +27,6 @@ func knownBoard(b boards.Board) config.Board {
 	return config.Board{
 		Name:  b.Name,
 		Links: boardLinks(b),
-		Clock: b.CoreMHz,
 		CheckClock: func(mhz int) error {
 			_, err := b.PLL(mhz)
 			return err
@@ -45,9 +44,10 @@ func knownBoard(b boards.Board) config.Board {
 
 // boardLinks lists the links of a board by the shells of their cards.
 func boardLinks(b boards.Board) []config.BoardLink {
-	links := []config.BoardLink{{Shell: stream.Name, Bits: 8}} // every kind of link carries bytes
+	links := []config.BoardLink{{Shell: stream.Name, Bits: 8, Clock: b.CoreMHz}} // every kind of link carries bytes
 	if b.Ethernet != nil {
-		links = append(links, config.BoardLink{Shell: udp.Name, Bits: boards.EthernetBits, Ethernet: len(b.Ethernet.Ports)})
+		links = append(links, config.BoardLink{Shell: udp.Name, Bits: boards.EthernetBits, Ethernet: len(b.Ethernet.Ports),
+			Clock: b.Ethernet.CoreMHz})
 	}
 	return links
 }

@@ -46,9 +46,9 @@ func builds() []build {
 			continue
 		}
 		if ports := len(b.Ethernet.Ports); ports > 1 { // in path: a worker behind each port
-			add(2, ports, "tree", b.CoreMHz, "-shell", "udp", "-ethernet", fmt.Sprint(ports))
+			add(2, ports, "tree", b.Ethernet.CoreMHz, "-shell", "udp", "-ethernet", fmt.Sprint(ports))
 		} else {
-			add(4, 4, "tree", b.CoreMHz, "-shell", "udp")
+			add(4, 4, "tree", b.Ethernet.CoreMHz, "-shell", "udp")
 		}
 	}
 	return all

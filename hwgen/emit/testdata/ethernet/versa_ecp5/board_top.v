@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 0 -workers 0 -format  -result  -sum  -chunk 0 -window 0 -jobs 0 -shell 
-//      -board versa_ecp5 -clock 80
+//      -board versa_ecp5 -clock 60
 
 // A card on the board Lattice Versa ECP5: the whole FPGA.
 //
 // PHY pins <-> MAC <-> agg_eth_rx_cross, agg_eth_tx_cross <-> card
-//           eth_p0_clk, 125 MHz|       clk, 80 MHz
+//           eth_p0_clk, 125 MHz|       clk, 60 MHz
 //
 // ethernet_mac.py beside this file writes the MAC. LEDs: link while the first port has a partner at 1 Gbit/s,
 // traffic while bytes move, error for a while after a damaged frame. versa_ecp5.lpf
@@ -108,9 +108,9 @@ module board_top (
   // -- Clocks and resets --
   agg_pll #(
       .INPUT    (5),
-      .FEEDBACK (4),
-      .PRIMARY  (5),
-      .SECONDARY(5)
+      .FEEDBACK (3),
+      .PRIMARY  (7),
+      .SECONDARY(7)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (clk),
@@ -119,7 +119,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(800000)
+      .PHY_CYCLES(600000)
   ) u_reset_eth_p0 (
       .clk      (clk),
       .phy_clk  (eth_p0_clk),
@@ -130,7 +130,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(800000)
+      .PHY_CYCLES(600000)
   ) u_reset_eth_p1 (
       .clk      (clk),
       .phy_clk  (eth_p1_clk),
@@ -301,7 +301,7 @@ module board_top (
 
   // -- LEDs --
   agg_led #(
-      .CYCLES(8000000)
+      .CYCLES(6000000)
   ) u_traffic (
       .clk   (clk),
       .rst   (rst),
@@ -310,7 +310,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(8000000)
+      .CYCLES(6000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),

@@ -1,11 +1,11 @@
 // Made by: hwgen -lanes 2 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
 //      -shell udp -link 64 -ethernet 1 -mac 02:54:52:42:00:01 -ip 192.168.84.66 -udp-port 21570
-//      -board ecpix5 -clock 110
+//      -board ecpix5 -clock 80
 
 // A card on the board LambdaConcept ECPIX-5 85F: the whole FPGA.
 //
 // PHY pins <-> MAC <-> agg_eth_rx_cross, agg_eth_tx_cross <-> card
-//           eth_p0_clk, 125 MHz|       clk, 110 MHz
+//           eth_p0_clk, 125 MHz|       clk, 80 MHz
 //
 // ethernet_mac.py beside this file writes the MAC. LEDs: link while the first port has a partner at 1 Gbit/s,
 // traffic while bytes move, error for a while after a damaged frame. ecpix5.lpf
@@ -74,10 +74,10 @@ module board_top (
 
   // -- Clocks and resets --
   agg_pll #(
-      .INPUT    (10),
-      .FEEDBACK (11),
-      .PRIMARY  (4),
-      .SECONDARY(4)
+      .INPUT    (5),
+      .FEEDBACK (4),
+      .PRIMARY  (5),
+      .SECONDARY(5)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (clk),
@@ -86,7 +86,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(1100000)
+      .PHY_CYCLES(800000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (eth_p0_clk),
@@ -189,7 +189,7 @@ module board_top (
 
   // -- LEDs --
   agg_led #(
-      .CYCLES(11000000)
+      .CYCLES(8000000)
   ) u_traffic (
       .clk   (clk),
       .rst   (rst),
@@ -198,7 +198,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(11000000)
+      .CYCLES(8000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),
