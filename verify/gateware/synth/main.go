@@ -5,8 +5,8 @@
 // It works in the root of the repository, after `make setup build`. It writes the table to
 // hwgen/cells/recorded.json, which hwgen embeds for its datasheets, and to
 // verify/gateware/synth/TABLE.md. It keeps a row while its Verilog, recipe and tools are
-// unchanged, so a second run has nothing to do. It saves the table after every row, and keeps the
-// report of every seed in build/synth/reports: an interrupted run resumes there.
+// unchanged, so a second run has nothing to do. It saves the table after every row, and keeps every
+// seed in seeds.json until its row is complete: an interrupted run resumes there.
 //
 // All circuits share one recipe, in recipe.go and place.go, so rows are comparable. The tests in
 // this folder count the cells again and fail if the table differs.

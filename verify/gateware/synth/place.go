@@ -79,12 +79,10 @@ func place(ctx context.Context, c circuit, s source, workers chan struct{}) ([]f
 }
 
 // placeSeed places and routes a synthesized circuit in a folder of its own, and returns its
-// frequency in MHz. It keeps the report, so that an interrupted run resumes after the seeds that
-// are done: a core of 16 lanes takes more than an hour for each.
+// frequency in MHz, unless an earlier run has done so.
 func placeSeed(ctx context.Context, c circuit, s source, seed int) (float64, error) {
-	kept := keptReport(s, seed)
-	if report, err := os.ReadFile(kept); err == nil {
-		return parseFrequency(report)
+	if mhz, ok, err := findSeed(s.hash, seed); ok || err != nil {
+		return mhz, err
 	}
 	folder := filepath.Join(s.dir, fmt.Sprint("seed", seed))
 	if err := os.RemoveAll(folder); err != nil {
@@ -107,12 +105,7 @@ func placeSeed(ctx context.Context, c circuit, s source, seed int) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	return mhz, errors.Join(os.MkdirAll(filepath.Dir(kept), 0o777), os.Rename(filepath.Join(folder, "report.json"), kept))
-}
-
-// keptReport returns the file of a seed's report, named after all that determines it.
-func keptReport(s source, seed int) string {
-	return filepath.Join(folder, "reports", fmt.Sprintf("%s-seed%d.json", s.hash, seed))
+	return mhz, keepSeed(placement{Circuit: c.name, Source: s.hash, Seed: seed, MHz: mhz})
 }
 
 // outputProgram moves registers into block RAMs; its text is part of the rows of whole cards.

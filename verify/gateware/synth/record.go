@@ -106,7 +106,7 @@ func (r *record) updateRow(ctx context.Context, c circuit, workers chan struct{}
 		return err
 	}
 	progress("%s: %s (%s)", c.name, describe(row), was)
-	return r.save(row)
+	return errors.Join(r.save(row), dropSeeds(c.name))
 }
 
 // measure makes the row of a circuit.

@@ -94,19 +94,42 @@ func TestParseFrequency(t *testing.T) {
 	}
 }
 
-// TestKeptReport: a seed that an earlier run placed is not placed again, another one is.
-func TestKeptReport(t *testing.T) {
+// TestKeptSeeds: a seed that an earlier run placed is not placed again, another one is. Seeds go
+// when their circuit changes or its row is recorded, and others stay.
+func TestKeptSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("PATH", "")
-	c, s := circuit{part: part85F}, source{dir: t.TempDir(), hash: "0123"}
-	require.NoError(t, os.MkdirAll(filepath.Join(folder, "reports"), 0o777))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "reports", "0123-seed2.json"), []byte(`{"fmax": {"a": {"achieved": 107.7}}}`), 0o666))
+	require.NoError(t, os.MkdirAll(filepath.Dir(seedsFile), 0o777))
+	c, s := circuit{name: "core", part: part85F}, source{dir: t.TempDir(), hash: "0123"}
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "wrapper.json"), nil, 0o666))
+	placesAnew := func(seed int) {
+		t.Helper()
+		_, err := placeSeed(t.Context(), c, s, seed)
+		require.ErrorContains(t, err, "nextpnr")
+	}
+	placesAnew(2)
+	other := placement{Circuit: "other", Source: "89ab", Seed: 2, MHz: 94.5}
+	require.NoError(t, errors.Join(
+		keepSeed(placement{Circuit: "core", Source: "4567", Seed: 1, MHz: 90}), keepSeed(other),
+		keepSeed(placement{Circuit: "core", Source: "0123", Seed: 2, MHz: 107.7})))
 	mhz, err := placeSeed(t.Context(), c, s, 2)
 	require.NoError(t, err)
 	require.InDelta(t, 107.7, mhz, 0)
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "wrapper.json"), nil, 0o666))
-	_, err = placeSeed(t.Context(), c, s, 3)
-	require.ErrorContains(t, err, "nextpnr")
+	placesAnew(1)
+	placed, err := readSeeds()
+	require.NoError(t, err)
+	require.Equal(t, []placement{other, {Circuit: "core", Source: "0123", Seed: 2, MHz: 107.7}}, placed)
+
+	require.NoError(t, dropSeeds("core"))
+	placesAnew(2)
+	placed, err = readSeeds()
+	require.NoError(t, err)
+	require.Equal(t, []placement{other}, placed)
+
+	require.NoError(t, os.WriteFile(seedsFile, []byte("["), 0o666))
+	_, err = placeSeed(t.Context(), c, s, 2)
+	require.ErrorContains(t, err, seedsFile)
+	require.Error(t, keepSeed(other))
 }
 
 func TestMedianOfSeeds(t *testing.T) {
