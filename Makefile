@@ -130,12 +130,12 @@ system: faults usb board ## Run the checks of whole systems: faults, USB, boards
 	python -m pytest -q verify/system
 
 # FAULTS=N goes on until N have happened, SEED=N begins with another round, ROUNDS=1 does that one alone;
-# DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through. ETHERNET=1 and
-# ETHERNET=3 take cards with so many Ethernet ports.
+# DAMAGE=1 damages frames beyond what the CRC must catch, and counts what it lets through. PORTS=1 and
+# PORTS=3 take cards with so many Ethernet ports.
 FAULTS ?= 100000
 SEED ?= 1
 soak: soak-card ## Inject a hundred thousand faults, or FAULTS=N (minutes; not part of test).
-	@go run ./verify/system/soak$(if $(ETHERNET), -card build/soak/ethernet$(ETHERNET)/card) -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
+	@go run ./verify/system/soak$(if $(PORTS), -card build/soak/ethernet$(PORTS)/card) -faults $(FAULTS) -seed $(SEED)$(if $(ROUNDS), -rounds $(ROUNDS))$(if $(DAMAGE), -damage)
 
 # KILLS=N goes on until N processes were killed; SEED and ROUNDS as above.
 KILLS ?= 10000
