@@ -230,7 +230,8 @@ func TestGoneForGood(t *testing.T) {
 	c.After(middle, d.Unplug)
 	r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "1s")
 	require.Equal(t, 3, r.status, r.errs)
-	words(t, r.errs, "card usb: disconnected (it was unplugged) and did not return within 1s: no device 1209:0001 is plugged in")
+	// A busy machine says later how long it waited.
+	words(t, r.errs, "card usb: disconnected (it was unplugged) and did not return within ", "s: no device 1209:0001 is plugged in")
 }
 
 // TestTimeout: the driver gives up a card that stops answering in time, and can use it again
