@@ -70,7 +70,7 @@ func (c *campaign) total() int64 {
 // variable is the variable of make that chooses the card.
 func (c *campaign) variable() string {
 	if c.ethernet > 0 {
-		return fmt.Sprintf("ETHERNET=%d ", c.ethernet)
+		return fmt.Sprintf("PORTS=%d ", c.ethernet)
 	}
 	return ""
 }
