@@ -16,7 +16,7 @@ import (
 
 const (
 	timeout  = 5 * time.Minute  // without any progress, on a busy machine
-	patience = time.Minute      // for a card that is away
+	patience = 5 * time.Minute  // for a card that is away, on a busy machine
 	limit    = 10 * time.Minute // of a round
 )
 
