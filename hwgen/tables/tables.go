@@ -93,18 +93,14 @@ func sections() []section {
 	}}
 
 	registers := section{title: "Registers: byte addresses", constants: []constant{{"MAGIC", wire.Magic, 64, ""}}}
-	for _, r := range wire.Registers {
-		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
-	}
+	registers.addRegisters(wire.Registers)
 	registers.constants = append(registers.constants, constant{"REG_COUNTERS", uint64(wire.CounterBase), 32, "first counter; the next is 8 further"},
 		constant{"REG_JOBS_BASE", uint64(wire.JobBase), 32, "first register of job 0"},
 		constant{"REG_JOB_LAG", uint64(wire.LagBase), 32, "first count of job 0, rank 0"},
 		constant{"REG_JOB_STRIDE", uint64(wire.JobStride), 32, "from one job's registers to the next one's"})
 
 	counters := section{title: "Counters: index from REG_COUNTERS, in registers"}
-	for i, c := range wire.Counters {
-		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
-	}
+	counters.addCounters(wire.Counters)
 	counters.constants = append(counters.constants, constant{"COUNTERS", uint64(len(wire.Counters)), 32, "how many there are"})
 
 	return []section{header, kinds, flags, codes, formats, link, registers, counters}
@@ -113,9 +109,7 @@ func sections() []section {
 // networkSections lists the constants of shell udp that gateware and benches share besides.
 func networkSections() []section {
 	registers := section{title: "Registers of shell udp: byte addresses"}
-	for _, r := range wire.NetworkRegisters {
-		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
-	}
+	registers.addRegisters(wire.NetworkRegisters)
 	registers.constants = append(registers.constants,
 		constant{"REG_MEMBER_STRIDE", uint64(wire.MemberStride), 32, "from one port's registers to the next one's"},
 		constant{"REG_TABLE_STRIDE", uint64(wire.TableStride), 32, "from one job's entries to the next one's"},
@@ -123,9 +117,7 @@ func networkSections() []section {
 		constant{"NETWORK_PORT", uint64(wire.NetworkPort), 16, "the UDP port of a card, unless it is given another"})
 
 	counters := section{title: "Counters of shell udp: index from the first of them, in registers"}
-	for i, c := range wire.NetworkCounters {
-		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
-	}
+	counters.addCounters(wire.NetworkCounters)
 	counters.constants = append(counters.constants,
 		constant{"REG_NETWORK_COUNTERS", uint64(wire.CounterAddr(len(wire.Counters))), 32, "first of them"},
 		constant{"NETWORK_COUNTERS", uint64(len(wire.NetworkCounters)), 32, "how many there are"})
@@ -136,9 +128,7 @@ func networkSections() []section {
 // gateware and benches share besides.
 func treeSections() []section {
 	registers := section{title: "Registers of trees of cards: byte addresses"}
-	for _, r := range wire.TreeRegisters {
-		registers.constants = append(registers.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
-	}
+	registers.addRegisters(wire.TreeRegisters)
 	registers.constants = append(registers.constants,
 		constant{"REG_RANKS_STRIDE", uint64(wire.RanksStride), 32, "from one port's MEMBER_RANKS or JOB_RANKS to the next one's"},
 		constant{"REG_RANKS_TABLE_STRIDE", uint64(wire.RanksTableStride), 32, "from one job's JOB_RANKS to the next one's"},
@@ -146,13 +136,25 @@ func treeSections() []section {
 		constant{"SHELL_PARENT", wire.ShellParentFlag, 16, "the bit of SHELL: the card has an up port"})
 
 	counters := section{title: "Counters of the up port: index from the first of them, in registers"}
-	for i, c := range wire.UpCounters {
-		counters.constants = append(counters.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
-	}
+	counters.addCounters(wire.UpCounters)
 	counters.constants = append(counters.constants,
 		constant{"REG_UP_COUNTERS", uint64(wire.UpCounterBase), 32, "first of them, for every shell"},
 		constant{"UP_COUNTERS", uint64(len(wire.UpCounters)), 32, "how many there are"})
 	return []section{registers, counters}
+}
+
+// addRegisters adds the addresses of registers.
+func (s *section) addRegisters(table []wire.Register) {
+	for _, r := range table {
+		s.constants = append(s.constants, constant{"REG_" + r.Name, uint64(r.Addr), 32, ""})
+	}
+}
+
+// addCounters adds the indices of counters in their table.
+func (s *section) addCounters(table []wire.CounterInfo) {
+	for i, c := range table {
+		s.constants = append(s.constants, constant{"COUNT_" + strings.ToUpper(c.Name), uint64(i), 32, ""})
+	}
 }
 
 // syncWord returns the sync word as a number, first byte lowest.
