@@ -145,8 +145,8 @@ func (c *Card) portsFor(to mac, from int) (ports []int) {
 
 // Send appends the next frame that leaves to dst, with its FCS, and returns its port. ok is false,
 // and dst unchanged, if there is none. Answers to ARP and ICMP leave first, then what the endpoint
-// sends, also to parents, then frames that pass, in the order of their arrival; a frame for several ports leaves at the
-// lowest first.
+// sends, also to parents, then frames that pass, in the order of their arrival; a frame for several
+// ports leaves at the lowest first.
 func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 	if frame, port, ok = c.answers.pop(); ok {
 		return append(dst, frame...), port, true

@@ -27,24 +27,26 @@ func newOutbox() outbox {
 // collect takes all datagrams that the card has to send. It sends full batches.
 func (o *outbox) collect(card Card, at packets) {
 	for {
-		m := &o.ms[o.n]
-		datagram, to, mark, ok := card.Send(m.Buffers[0][:0])
+		datagram, to, mark, ok := card.Send(o.memory())
 		if !ok {
 			return
 		}
-		m.Buffers[0] = datagram
-		address(m, to)
-		m.OOB = appendMark(m.OOB[:0], mark)
-		if o.n++; o.n == len(o.ms) {
-			o.flush(at)
-		}
+		o.put(datagram, to, mark, at)
 	}
 }
 
 // push takes a copy of one datagram.
 func (o *outbox) push(datagram []byte, to wire.Address, mark wire.ECN, at packets) {
+	o.put(append(o.memory(), datagram...), to, mark, at)
+}
+
+// memory returns the memory of the next datagram, without bytes.
+func (o *outbox) memory() []byte { return o.ms[o.n].Buffers[0][:0] }
+
+// put adds a datagram in that memory, and sends a full batch.
+func (o *outbox) put(datagram []byte, to wire.Address, mark wire.ECN, at packets) {
 	m := &o.ms[o.n]
-	m.Buffers[0] = append(m.Buffers[0][:0], datagram...)
+	m.Buffers[0] = datagram
 	address(m, to)
 	m.OOB = appendMark(m.OOB[:0], mark)
 	if o.n++; o.n == len(o.ms) {
