@@ -33,12 +33,13 @@ REFUSAL_CYCLES = 1024
 TIMED = [zwire.REG_CYCLES, *(zwire.REG_COUNTERS + 8 * i for i in (zwire.COUNT_UNDECIDED, zwire.COUNT_STALLED))]
 
 
-def run_card(name, flags, testcase=None):
-    """Generates a card with bin/hwgen and runs the calling file's cocotb tests on it."""
+def run_card(name, flags, testcase=None, generator=(ROOT / "bin" / "hwgen",)):
+    """Generates a card and runs the calling file's cocotb tests on it. generator: a command with
+    hwgen's flags."""
     folder = BUILD / "cards" / name
     if "MUTANTS" not in os.environ:  # it exists already, and several benches read it at once
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([ROOT / "bin" / "hwgen", *map(str, flags), "-o", folder], check=True)
+        subprocess.run([*generator, *map(str, flags), "-o", folder], check=True, cwd=ROOT)
     manifest = json.loads((folder / "manifest.json").read_text())
     run(
         manifest["top"],
@@ -217,31 +218,43 @@ def describe(packet):
     header, payload, port = packet
     kind = zwire.KINDS[header["kind"]][0]
     code = zwire.CODES.get(header["code"], header["code"])
-    return f"{kind} {code} vid={header['vid']} mask={header['mask']:#x} port={port} {payload[:8].hex()} {header}"
+    return f"{kind} {code} vid={header['vid']} mask={header.get('mask', 0):#x} port={port} {payload[:8].hex()} {header}"
 
 
 class BareCard(CardBench):
     """A card with AXI4-Stream ports (-shell none)."""
 
-    HEADER_BITS = 112
     SENT_HEADER_BYTES = 22
 
     def __init__(self, dut, idle=never, stall=never, seed=1):
         """idle, stall: patterns of the ports' sources and sinks."""
         super().__init__(dut, shared=False)
         self.rng = random.Random(seed)
-        self.sources = [StreamSource(dut, f"s_axis_p{p}", idle=idle()) for p in range(self.ports)]
-        self.packets = [[] for _ in range(self.ports)]  # beats of a packet that has not ended
-        self.queued = [0] * self.ports  # beats sent so far
-        self.unjudged = [collections.deque() for _ in range(self.ports)]  # data: number of the last beat, header
+        names = self.port_names()
+        self.sources = [StreamSource(dut, f"s_axis_{name}", idle=idle()) for name in names]
+        self.packets = [[] for _ in names]  # beats of a packet that has not ended
+        self.queued = [0] * len(names)  # beats sent so far
+        self.unjudged = [collections.deque() for _ in names]  # data: number of the last beat, header
         self.places = {}  # by job and epoch: first slot and number of slots
         self.verdicts = []  # on the packets since the last exchange
         self.judged = [0] * 5  # packets by the verdict's result
         self.sinks = [
-            StreamSink(dut, f"m_axis_p{p}", stall=stall(), to=functools.partial(self._collect, p))
-            for p in range(self.ports)
+            StreamSink(dut, f"m_axis_{name}", stall=stall(), to=functools.partial(self._collect, p))
+            for p, name in enumerate(names)
         ]
         self.registers = {"axil": AxilPort, "bus": BusPort}[self.manifest["register_port"]](dut, idle, stall)
+
+    def port_names(self):
+        """Returns the names of the ports, by number."""
+        return [f"p{port}" for port in range(self.ports)]
+
+    def header_bytes(self, port):
+        """Returns the length of the headers that enter at the port."""
+        return 14
+
+    def judges(self, port, header):
+        """Returns whether the card reports a verdict on the packet."""
+        return header["kind"] == zwire.KIND_DATA
 
     async def reset(self):
         await super().reset()
@@ -316,13 +329,13 @@ class BareCard(CardBench):
         return [
             (whole(header, shared=False), payload, port)
             for header, payload, ports in expected
-            for port in range(self.ports)
+            for port in range(len(self.sources))
             if ports >> port & 1
         ]
 
     def send(self, port, header, payload=b"", bad=False):
         """Queues a packet on a port."""
-        raw = model.pack({"version": zwire.VERSION, **header}, 14)
+        raw = model.pack({"version": zwire.VERSION, **header}, self.header_bytes(port))
         first = int.from_bytes(raw, "little")
         size = self.format.bytes * self.lanes
         words = [payload[i : i + size] for i in range(0, len(payload), size)] or [b""]
@@ -330,19 +343,19 @@ class BareCard(CardBench):
         for i, word in enumerate(words):
             last = i == len(words) - 1
             # Fields of tuser are random in the beats where they have no meaning.
-            head = first if i == 0 else self.rng.getrandbits(self.HEADER_BITS)
+            head = first if i == 0 else self.rng.getrandbits(8 * len(raw))
             flag = int(bad) if last else self.rng.getrandbits(1)
             beats.append(
                 {
                     "tdata": int.from_bytes(word, "little"),
                     "tkeep": (1 << len(word)) - 1,
                     "tlast": int(last),
-                    "tuser": head | flag << self.HEADER_BITS,
+                    "tuser": head | flag << 8 * len(raw),
                 }
             )
         self.sources[port].put(beats)
         self.queued[port] += len(beats)
-        if header["kind"] == zwire.KIND_DATA:
+        if self.judges(port, header):
             self._note_places()
             self.unjudged[port].append((self.queued[port], header))
 
@@ -352,7 +365,11 @@ class BareCard(CardBench):
         self.verdicts.clear()
         self.send(port, header, payload, bad)
         await self.expect(self.model.packet(port, header, payload, bad))
-        expected = [self.model.verdict] if header["kind"] == zwire.KIND_DATA else []
+        self.check_verdict(port, header)
+
+    def check_verdict(self, port, header):
+        """Compares the verdict on the last packet with the model's."""
+        expected = [self.model.verdict] if self.judges(port, header) else []
         assert self.verdicts == expected, f"verdicts {self.verdicts}, want {expected}"
 
     async def register(self, header):

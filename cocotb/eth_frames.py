@@ -59,8 +59,8 @@ def sums_up(data):
     return total == 0xFFFF
 
 
-def judge(frame, bad, largest):
-    """Returns the verdict on a frame. bad: the MAC found a wrong FCS."""
+def judge(frame, bad, largest, ports=(PORT,)):
+    """Returns the verdict on a frame. bad: the MAC found a wrong FCS. ports: the card's UDP ports."""
     if bad:
         return Verdict(DROP, "fcs")
     if len(frame) < 60:
@@ -78,10 +78,10 @@ def judge(frame, bad, largest):
         return Verdict(IGNORED if to == mac_bytes(MAC) else OTHER)
     if ethertype != b"\x08\x00":
         return Verdict(IGNORED)
-    return judge_ip(inner, sender)
+    return judge_ip(inner, sender, ports)
 
 
-def judge_ip(inner, sender):
+def judge_ip(inner, sender, ports):
     """Judges what follows the Ethernet header: an IPv4 packet and padding."""
     length = int.from_bytes(inner[2:4], "big")
     flags = int.from_bytes(inner[6:8], "big")
@@ -107,10 +107,10 @@ def judge_ip(inner, sender):
         return Verdict(
             ECHO, **said, echo=packet[2:8], size=len(data), header=data[:14], payload=data[14:]
         )
-    return judge_udp(packet, said)
+    return judge_udp(packet, said, ports)
 
 
-def judge_udp(packet, said):
+def judge_udp(packet, said, ports):
     """Judges a UDP packet to the card."""
     pseudo = said["ip"] + ip_bytes(ADDRESS) + b"\0\x11" + packet[4:6]
     datagram = packet[8:]
@@ -118,7 +118,7 @@ def judge_udp(packet, said):
         return Verdict(DROP, "udp_length")
     if packet[6:8] == b"\0\0" or not sums_up(pseudo + packet):
         return Verdict(DROP, "checksum")
-    if int.from_bytes(packet[2:4], "big") != PORT:
+    if int.from_bytes(packet[2:4], "big") not in ports:
         return Verdict(DROP, "udp_port")
     if len(datagram) < 18:
         return Verdict(DROP, "short")

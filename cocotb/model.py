@@ -365,6 +365,9 @@ class Card:
             return zwire.CODE_BAD_PORTS
         if not self._members_whole(ports):
             return zwire.CODE_BAD_MEMBER
+        refusal = self._tree_refusal(ports, deadline)
+        if refusal is not None:
+            return refusal
         if chunk == 0 or chunk % self.lanes or chunk > self.chunk:
             return zwire.CODE_BAD_CHUNK
         if window == 0 or window & (window - 1) or window > self.window:
@@ -374,8 +377,12 @@ class Card:
         base = self._free_slots(2 * window, block)
         if base is None:
             return zwire.CODE_NO_SLOTS
-        block.set_up(epoch, Job(ports, chunk, window, first, deadline, base))
+        self._set_up(block, epoch, Job(ports, chunk, window, first, deadline, base))
         return zwire.CODE_DONE
+
+    def _set_up(self, block, epoch, job):
+        """Starts a job under the block's number."""
+        block.set_up(epoch, job)
 
     def _members_whole(self, ports):
         """Returns whether the card can reach the members at these ports."""
@@ -384,6 +391,10 @@ class Card:
     def _members_same(self, number, ports):
         """Returns whether the members that are staged are those of the job."""
         return True
+
+    def _tree_refusal(self, ports, deadline):
+        """Returns the code of the check that fails in what is staged of a tree of cards, or None."""
+        return None
 
     def _free_slots(self, count, block):
         """Returns the first of that many free slots for the block's next job, or None."""
@@ -575,7 +586,7 @@ class Card:
                 "epoch": block.last_epoch,
                 "vid": slot.vid,
                 "length": block.job.chunk,
-                "mask": mask_of(slot.held),
+                "mask": self._result_mask(block, slot),
             }
             if self.shared:
                 header["receivers"] = mask_of(slot.owed)
@@ -583,6 +594,14 @@ class Card:
             slot.sent |= slot.owed
             slot.owed = set()
         return sent
+
+    def _mask(self, block, ranks):
+        """Returns the mask that names these ranks of the job in results and statuses."""
+        return mask_of(ranks)
+
+    def _result_mask(self, block, slot):
+        """Returns the mask of a slot's result."""
+        return self._mask(block, slot.held)
 
     def _ask(self, block, header, _):
         job, rank, vid = block.job, header["rank"], header["vid"]
@@ -595,9 +614,9 @@ class Card:
                 slot.owed.add(rank)
             else:
                 code = zwire.CODE_WAIT if rank in slot.held else zwire.CODE_SEND
-                sent = [self._status(header, code, mask_of(block.left - slot.held.keys()))]
+                sent = [self._status(header, code, self._mask(block, block.left - slot.held.keys()))]
         elif vid == (slot.vid + 2 * job.window) % 2**32:
-            sent = [self._status(header, zwire.CODE_SEND, mask_of(block.left))]
+            sent = [self._status(header, zwire.CODE_SEND, self._mask(block, block.left))]
         else:
             return _behind_or_ahead(vid, slot), []
         self.counters["asks"] += 1
@@ -624,21 +643,22 @@ class Card:
         self.counters["overdue"] += 1
         missing = block.waits_for(slot)
         if not block.job.partial_sums:
-            sent = self._notices(block, slot, zwire.CODE_OVERDUE, block.left - missing, missing)
+            sent = self._notices(block, slot.vid, zwire.CODE_OVERDUE, block.left - missing, self._mask(block, missing))
         elif slot.state == COLLECTING:
             self._reduce(block, slot)
             sent = []
         else:
             self.counters["evictions"] += 1
             block.evicted |= missing
-            sent = self._notices(block, slot, zwire.CODE_EVICTED, range(block.job.ranks), block.evicted)
+            evicted = self._mask(block, block.evicted)
+            sent = self._notices(block, slot.vid, zwire.CODE_EVICTED, range(block.job.ranks), evicted)
             block.end_when_all_finished()
         return sent + self._send_owed()
 
-    def _notices(self, block, slot, code, ranks, mask):
-        """Returns an unsolicited status about the slot for each of the ranks."""
-        about = {"job": block.number, "epoch": block.last_epoch, "vid": slot.vid}
-        return [self._status(about | {"rank": rank}, code, mask_of(mask)) for rank in ranks]
+    def _notices(self, block, vid, code, ranks, mask):
+        """Returns an unsolicited status about the VID for each of the ranks."""
+        about = {"job": block.number, "epoch": block.last_epoch, "vid": vid}
+        return [self._status(about | {"rank": rank}, code, mask) for rank in ranks]
 
 
 class Block:

@@ -68,7 +68,7 @@ class NetworkCard(model.Card):
     def frame(self, frame, bad=False, ethernet=0):
         """Processes a frame from an Ethernet port; bad: its FCS is wrong. Returns the packets that the card sends, and
         its answers to requests, as frames. Frames that pass to other ports are not modelled here."""
-        verdict = eth_frames.judge(frame, bad, LARGEST_FRAME)
+        verdict = eth_frames.judge(frame, bad, LARGEST_FRAME, self.udp_ports())
         if verdict.kind == eth_frames.DROP:
             self.counters[verdict.reason] += 1
         if verdict.kind == eth_frames.ARP_REQUEST:
@@ -79,7 +79,12 @@ class NetworkCard(model.Card):
             return [], []
         mac, ip = int.from_bytes(verdict.mac, "big"), int.from_bytes(verdict.ip, "big")
         sender = Host(mac, ip, verdict.port, ethernet)
-        return self._datagram(sender, verdict.header[:14] + verdict.payload, verdict.ecn), []
+        to = int.from_bytes(frame[36:38], "big")
+        return self._datagram(sender, verdict.header[:14] + verdict.payload, verdict.ecn, to), []
+
+    def udp_ports(self):
+        """Returns the UDP ports whose datagrams the card takes."""
+        return [eth_frames.PORT]
 
     def _arp_answer(self, verdict):
         """Returns the answer to an ARP request (RFC 826)."""
@@ -97,8 +102,8 @@ class NetworkCard(model.Card):
         packet = ethernet.ipv4(1, self.own.ip, int.from_bytes(verdict.ip, "big"), message)
         return [ethernet.ethernet(self.own.mac, int.from_bytes(verdict.mac, "big"), 0x0800, packet)]
 
-    def _datagram(self, sender, data, ecn):
-        """Processes a datagram, whose CRC held and is left out."""
+    def _datagram(self, sender, data, ecn, to):
+        """Processes a datagram to a UDP port; its CRC held and is left out."""
         header = model.unpack(data[:14])
         self.counters["frames"] += 1
         refusal = self.refusal(header, data)

@@ -192,10 +192,14 @@ class Traffic:
             chunk=card.lanes * rng.randint(1, card.chunk // card.lanes),
             window=window,
             first=rng.choice([0, 5, 2**32 - 3, rng.getrandbits(32)]),
-            token=TOKEN,
             job=self.block.number,
             deadline=rng.choice(self.deadlines),
+            **self.staged_besides(),
         )
+
+    def staged_besides(self):
+        """Returns what else a set-up stages."""
+        return {"token": TOKEN}
 
     async def any_register(self):
         """Reads or writes a register that may not exist; writes that would end a job are rare."""

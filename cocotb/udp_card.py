@@ -134,17 +134,22 @@ class UdpCard(CardBench):
         ip, udp = parsed[IP], parsed[UDP]
         assert (ip.version, ip.ihl, ip.flags, ip.frag, ip.ttl) == (4, 5, "DF", 0, 64)
         assert len(frame) == 14 + ip.len == 34 + udp.len, "a frame's lengths"
-        assert Host(number(parsed.src), address(ip.src), udp.sport) == self.own, "the frame is not from the card"
         data, crc = frame[42:-4], frame[-4:]
         assert crc32c(data) == int.from_bytes(crc, "little"), "a wrong CRC in a datagram from the card"
         kind = data[0] >> 4
         size = model.header_bytes(kind, shared=True)
         header, payload = model.unpack(data[:size]), data[size:]
-        _, _, _, has_payload, from_card = zwire.KINDS[kind]
-        assert from_card and header["version"] == zwire.VERSION
+        has_payload = zwire.KINDS[kind][3]
+        self.check_sender(header, Host(number(parsed.src), address(ip.src), udp.sport))
+        assert header["version"] == zwire.VERSION
         assert len(payload) == (self.result.bytes * header["length"] if has_payload else 0)
         assert ip.tos == (header["flags"] & 3 if has_payload else zwire.ECN_ECT0), "the mark in the IP header"
         return header, payload, Host(number(parsed.dst), address(ip.dst), udp.dport, at)
+
+    def check_sender(self, header, sender):
+        """Checks that the card sends a packet, and from where."""
+        assert not model.from_host(header["kind"])
+        assert sender == self.own, "the frame is not from the card"
 
     # As cards.py needs it
 

@@ -15,6 +15,11 @@ from traffic import Contributions, data_header, elements
 class Reduction:
     """One job and its workers, from its set-up to its end."""
 
+    @property
+    def worker(self):
+        """Returns the class of the workers."""
+        return Worker
+
     def __init__(self, card, rng, chunks, epoch, job=0, ports=None, chunk=None, window=None, first=0, deadline=0):
         """ports, chunk, window: by default the card's maximum. deadline: as in JOB_DEADLINE."""
         self.card, self.rng, self.epoch, self.job, self.first = card, rng, epoch, job, first
@@ -22,7 +27,7 @@ class Reduction:
         self.chunk, self.window, self.deadline = chunk or card.chunk, window or card.window, deadline
         self.members = [port for port in range(card.ports) if self.ports >> port & 1]
         self.data = Contributions(card, rng, chunks, members=self.members, size=self.chunk)
-        self.workers = [Worker(self, rank) for rank in range(len(self.members))]
+        self.workers = [self.worker(self, rank) for rank in range(len(self.members))]
         self.ended = False  # otherwise than by its workers
 
     async def set_up(self, token):
@@ -68,7 +73,7 @@ class Reduction:
         assert header["length"] == self.chunk and header["format"] == self.card.result.number
         if any(chunk in worker.sent for worker in workers):
             assert header["kind"] == zwire.KIND_REPLAY, f"chunk {chunk} came again as a result"
-        elif self.card.model.shared:  # else it may be a replay for what another port had been sent
+        elif port is None:  # else it may be a replay for what another port, or host, had been sent
             assert header["kind"] == zwire.KIND_RESULT, f"chunk {chunk} came as a replay at first"
         for worker in workers:
             worker.take_result(chunk)

@@ -83,6 +83,7 @@ CODE_BAD_DEADLINE = 0x28
 CODE_BAD_MEMBER = 0x29
 CODE_BAD_PARENT = 0x2A
 CODE_BAD_RANKS = 0x2B
+CODE_BAD_CONNECTION = 0x2C
 
 # Formats, sums, shells
 FORMAT_FP32 = 0x1
@@ -98,6 +99,7 @@ SUM_MAX = 0x4
 SHELL_NONE = 0x0
 SHELL_STREAM = 0x1
 SHELL_UDP = 0x2
+SHELL_ROCE = 0x3
 
 # Byte-stream link
 SYNC = 0x425254A5
@@ -185,7 +187,7 @@ COUNT_PAYLOAD_CRC = 0x20
 COUNT_EVICTED = 0x21
 COUNTERS = 0x22
 
-# Registers of shell udp: byte addresses
+# Registers on a network: byte addresses
 REG_LEASE = 0x128
 REG_SOURCE = 0x130
 REG_SOURCE_MAC = 0x138
@@ -200,7 +202,7 @@ REG_TABLE_STRIDE = 0x400
 MAX_LEASE = 0x10000000000
 NETWORK_PORT = 0x5442
 
-# Counters of shell udp: index from the first of them, in registers
+# Counters on a network: index from the first of them, in registers
 COUNT_SHORT = 0x0
 COUNT_DATAGRAM_CRC = 0x1
 COUNT_STRANGER = 0x2
@@ -246,6 +248,28 @@ COUNT_UP_DROPPED = 0x3
 COUNT_UP_REFUSED = 0x4
 REG_UP_COUNTERS = 0x600
 UP_COUNTERS = 0x5
+
+# Registers of shell roce: byte addresses
+REG_JOB_DISCONNECT = 0x250
+REG_MEMBER_CONNECTION = 0x2000
+REG_NEIGHBOUR_ADDRESS = 0x2400
+REG_NEIGHBOUR_MAC = 0x2408
+REG_JOB_CONNECTION = 0x48000
+REG_CONNECTION_STRIDE = 0x8
+REG_CONNECTION_TABLE_STRIDE = 0x200
+REG_NEIGHBOUR_STRIDE = 0x10
+
+# Counters of shell roce: index from the first of them, in registers
+COUNT_ROCE_HEADER = 0x0
+COUNT_ROCE_ICRC = 0x1
+COUNT_ROCE_SOURCE = 0x2
+COUNT_ROCE_OPCODE = 0x3
+COUNT_ROCE_LENGTH = 0x4
+COUNT_ROCE_HIDDEN = 0x5
+COUNT_RELEASED_EARLY = 0x6
+COUNT_RELAYED = 0x7
+REG_CONNECTION_COUNTERS = 0x5A0
+CONNECTION_COUNTERS = 0x8
 
 # Name of a field: (lowest bit, bits)
 FIELDS = {
@@ -325,6 +349,7 @@ CODES = {
     41: "bad_member",
     42: "bad_parent",
     43: "bad_ranks",
+    44: "bad_connection",
 }
 
 # Name: (address, access, covered by CONFIG_HASH)
@@ -367,7 +392,7 @@ REGISTERS = {
     "JOB_EVICTED": (0x1050, "RO", False),
 }
 
-# The same for shell udp alone; those of the first port and job
+# The same for cards on a network; those of the first port and job
 NETWORK_REGISTERS = {
     "LEASE": (0x128, "RW", False),
     "SOURCE": (0x130, "RO", False),
@@ -392,6 +417,15 @@ TREE_REGISTERS = {
     "JOB_TREE": (0x1060, "RO", False),
     "JOB_UP_REFUSAL": (0x1068, "RO", False),
     "JOB_RANKS": (0x44000, "RO", False),
+}
+
+# The same for shell roce; those of the first port and job
+CONNECTION_REGISTERS = {
+    "JOB_DISCONNECT": (0x250, "WO", False),
+    "MEMBER_CONNECTION": (0x2000, "RW", False),
+    "NEIGHBOUR_ADDRESS": (0x2400, "RW", False),
+    "NEIGHBOUR_MAC": (0x2408, "RW", False),
+    "JOB_CONNECTION": (0x48000, "RO", False),
 }
 
 # Counters in order: (name, code of the refusal it counts, or 0)
@@ -432,7 +466,7 @@ COUNTER_NAMES = [
     ("evicted", 28),
 ]
 
-# Counters of shell udp alone, in order
+# Counters on a network, in order
 NETWORK_COUNTER_NAMES = [
     "short",
     "datagram_crc",
@@ -461,4 +495,16 @@ UP_COUNTER_NAMES = [
     "up_taken",
     "up_dropped",
     "up_refused",
+]
+
+# Counters of shell roce, in order, after those on a network
+CONNECTION_COUNTER_NAMES = [
+    "roce_header",
+    "roce_icrc",
+    "roce_source",
+    "roce_opcode",
+    "roce_length",
+    "roce_hidden",
+    "released_early",
+    "relayed",
 ]

@@ -65,7 +65,7 @@ func (k *call) fillExchange() {
 	f, x := k.flow, k.exchange
 	x.Job, x.Epoch, x.First = f.job.number, f.job.epoch, k.vid
 	x.Ranks, x.Inputs, x.Sum = f.ranks, k.inputs, k.dst
-	x.Chunk, x.Elements = f.job.cfg.Chunk, k.elements
+	x.Chunk, x.Elements, x.View = f.job.cfg.Chunk, k.elements, k.view
 	x.Observer = k
 }
 
@@ -82,6 +82,7 @@ func (k *call) noteSummed(first, chunks int, ranks, evicted uint64, vid uint32) 
 	f, j := k.flow, k.flow.job
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
+	k.mark(first, chunks) // also when the call is over: its array has the sums
 	if k.heir != nil {
 		k = k.heir
 	}

@@ -126,25 +126,24 @@ func (f *flow) sendNext(m *Member, k *call, chunks, place int, now time.Time) {
 	b := c.link.blocks
 	first := f.next - k.from
 	elements := min((first+chunks)*j.cfg.Chunk, k.elements) - first*j.cfg.Chunk
-	at := (f.next - k.base) * j.cfg.Chunk * j.inBytes
-	in := k.inputs[f.turn][at : at+elements*j.inBytes]
+	in := k.inputs[f.turn]
 	sent := sentBlock{member: m, flow: f, chunk: f.next, chunks: chunks, vid: f.vid(f.next), place: place}
 	message := &protocol.Block{Nonce: j.seats.nonce, Rank: uint32(m.rank), Vid: sent.vid, Elements: uint32(elements)}
 	var to []byte
 	if place != inline {
 		message.Place = uint64(place)
-		to = b.memory[place:][:len(in)]
+		to = b.memory[place:][:elements*j.inBytes]
 		sent.memory = to
 		if j.inBytes != j.outBytes {
-			sent.memory = b.memory[place+len(in):][:elements*j.outBytes]
+			sent.memory = b.memory[place+len(to):][:elements*j.outBytes]
 		}
 	}
 	c.pinned = k
 	c.mu.Unlock()
 	if to != nil {
-		copy(to, in)
+		k.gather(to[:0], in, sent.chunk, chunks, j.inBytes)
 	} else {
-		message.Payload = slices.Clone(in)
+		message.Payload = k.gather(nil, in, sent.chunk, chunks, j.inBytes)
 	}
 	c.mu.Lock()
 	c.pinned = nil
@@ -202,12 +201,11 @@ func (c *Card) hearSummed(s *protocol.Summed) {
 // takeBlock stores the sums of a block, for the first of the flow's members that takes part, and notes
 // its progress.
 func (f *flow) takeBlock(b *sentBlock, parts []*protocol.Part) {
-	j := f.job
 	b.member.got = b.chunk + b.chunks
 	b.member.stats.Results += uint64(b.chunks)
 	if k := f.callOf(b.chunk); k != nil && b.member == f.turnOf(0) {
 		if k.dst != nil {
-			copy(k.dst[(b.chunk-k.from)*j.cfg.Chunk*j.outBytes:], b.memory)
+			k.scatter(b.chunk, b.chunks, b.memory)
 		}
 		for _, p := range parts {
 			for i := range int(p.Chunks) {
@@ -226,6 +224,13 @@ func (f *flow) takeBlock(b *sentBlock, parts []*protocol.Part) {
 		f.low, f.held, f.moved = low, low, time.Now()
 		f.settle()
 		f.noteProgress()
+	}
+}
+
+// scatter stores the sums of n chunks from chunk i on.
+func (k *call) scatter(i, n int, sums []byte) {
+	for ; n > 0; i, n = i+1, n-1 {
+		sums = sums[copy(k.part(k.dst, i, k.from, k.flow.job.outBytes), sums):]
 	}
 }
 

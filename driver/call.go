@@ -15,19 +15,24 @@ import (
 	"time"
 
 	"tributary/driver/cpu"
+	"tributary/driver/schedule"
 )
 
 type call struct {
 	flow *flow
 
-	inputs   [][]byte // by member, in the card's format, from chunk base on
-	dst      []byte   // in the card's result format; nil when nobody wants the sum any more
-	elements int      // per array
-	mean     bool     // the caller wants the mean, not the sum
-	from     int      // the call's first chunk, counted in the flow
+	inputs   [][]byte      // by member, in the card's format, from chunk base on
+	dst      []byte        // in the card's result format; nil when nobody wants the sum any more
+	view     schedule.View // the chunks of the arrays that take part
+	elements int           // of these, per array
+	mean     bool          // the caller wants the mean, not the sum
+	from     int           // the call's first chunk, counted in the flow
 	chunks   int
 	vid      uint32 // of its first chunk
 	base     int    // from, or the first chunk of which a detached call has copies
+
+	kin   []*flow // whose progress counts as the call's: of a member's other trees; nil: none
+	marks []bool  // which chunks have their sums; nil: nobody wants to know
 
 	lacking []contributors // chunks whose sum is partial, in the order of their results
 
@@ -74,7 +79,7 @@ func (k *call) conclude(ctx context.Context, o reduceOptions, dst []byte) error 
 		return err
 	}
 	j := k.flow.job
-	return j.card.info.Mean(dst[:k.elements*j.outBytes], j.cfg.Workers, k.partials()...)
+	return j.card.info.Mean(dst[:k.elements*j.outBytes], j.workers(), k.partials()...)
 }
 
 // start begins the call, after those that were started before it: it adds up inputs, one array per
@@ -102,7 +107,7 @@ func (k *call) submit(o reduceOptions, dst []byte, elements int, inputs [][]byte
 	f.job.card.mu.Lock()
 	defer f.job.card.mu.Unlock()
 	if k.inUse {
-		return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; a member waits for one call at a time, and Start queues several", f.members[0].rank)}
+		return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; a member waits for one call at a time, and Start queues several", f.members[0].Rank())}
 	}
 	k.lacking = k.lacking[:0] // Partials must not return those of an earlier call
 	chunks, err := f.admit(elements)
@@ -158,7 +163,7 @@ func (k *call) run(ctx context.Context, o reduceOptions) error {
 			}
 		case <-k.timer.C:
 			left := timeout - k.silent()
-			if left <= 0 && !c.missed(k.flow.job) {
+			if left <= 0 && !k.missed() {
 				err := k.overdue(nil)
 				return k.giveUp(err, err)
 			}
@@ -166,6 +171,19 @@ func (k *call) run(ctx context.Context, o reduceOptions) error {
 			k.timer.Reset(left)
 		}
 	}
+}
+
+// missed handles a call that has waited for the timeout. It reports whether it waits on: its card, or one
+// of a tree of cards, has gone or may have gone. Members that the call waits for may wait for such a card.
+func (k *call) missed() bool {
+	j := k.flow.job
+	waits := j.card.missed(j)
+	for _, f := range k.kin {
+		if w := f.job.tree(); w != nil && f.job.front() != j.front() {
+			waits = w.missed() || waits
+		}
+	}
+	return waits
 }
 
 // giveUp ends the job because this call failed with err, unless the call has an outcome
@@ -187,6 +205,9 @@ func (k *call) forget() {
 		k.flow.waitForHandOver()
 		c.arrays.Withdraw(k.exchange)
 		k.exchange.Sum = nil
+	}
+	if k.flow.job.overQueues() {
+		k.flow.waitForHandOver()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +247,7 @@ func (k *call) detach(err error) error {
 	if !k.handed {
 		heir.base = min(max(f.low, k.from), k.end())
 		for i, in := range k.inputs {
-			heir.inputs[i] = slices.Clone(in[min((heir.base-k.from)*f.job.cfg.Chunk*f.job.inBytes, len(in)):])
+			heir.inputs[i] = k.gather(nil, in, heir.base, heir.end()-heir.base, f.job.inBytes)
 		}
 		if c.arrays != nil { // which need a place for the sum
 			heir.dst = make([]byte, k.elements*f.job.outBytes)
@@ -254,8 +275,20 @@ func (k *call) noteProgress() {
 // part returns chunk i, counted in the flow, of an array that begins with chunk base. Its elements
 // have size bytes. The last chunk may be shorter.
 func (k *call) part(array []byte, i, base, size int) []byte {
-	n := k.flow.job.cfg.Chunk * size
-	return array[(i-base)*n : min((i-base+1)*n, len(array))]
+	chunk := k.flow.job.cfg.Chunk
+	at := k.view.Chunk(i-base) * chunk
+	return array[at*size : (at+min(chunk, k.elements-(i-k.from)*chunk))*size]
+}
+
+// gather appends n chunks of a member's input to dst, from chunk i on.
+func (k *call) gather(dst, array []byte, i, n, size int) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, n*k.flow.job.cfg.Chunk*size)
+	}
+	for ; n > 0; i, n = i+1, n-1 {
+		dst = append(dst, k.part(array, i, k.base, size)...)
+	}
+	return dst
 }
 
 // store keeps the sum of chunk i.
@@ -263,9 +296,17 @@ func (k *call) store(i int, sum []byte, ranks uint64) {
 	j := k.flow.job
 	if k.dst != nil {
 		copy(k.part(k.dst, i, k.from, j.outBytes), sum)
+		k.mark(i-k.from, 1)
 	}
-	if ranks != j.ranks {
+	if ranks != j.everyone() {
 		k.lacking = append(k.lacking, contributors{i - k.from, ranks})
+	}
+}
+
+// mark notes that n chunks of the call have their sums, from chunk first on.
+func (k *call) mark(first, n int) {
+	for i := first; k.marks != nil && i < first+n; i++ {
+		k.marks[i] = true
 	}
 }
 
@@ -281,13 +322,21 @@ func (k *call) summed() int {
 // silent returns the time since the last progress. It is 0 while the job waits for its card or its
 // members: other limits hold for these waits.
 func (k *call) silent() time.Duration {
-	c := k.flow.job.card
+	silent := k.flow.silent()
+	for _, other := range k.kin {
+		silent = min(silent, other.silent())
+	}
+	return silent
+}
+
+func (f *flow) silent() time.Duration {
+	c := f.job.card
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.flow.job.waits() {
+	if f.job.waits() || f.job.overQueues() {
 		return 0
 	}
-	return time.Since(k.flow.lastMoved())
+	return time.Since(f.lastMoved())
 }
 
 // stopped returns the error of a call whose context ended.
@@ -312,6 +361,7 @@ func (k *call) stopped(ctx context.Context) error {
 func (k *call) overdue(cause error) error {
 	f := k.flow
 	j, c := f.job, f.job.card
+	up := j.upRefusals()
 	var missing uint64
 	if c.arrays != nil {
 		missing = c.arrays.Missing(k.exchange)
@@ -324,9 +374,9 @@ func (k *call) overdue(cause error) error {
 		missing = s.missing
 	}
 	if missing != 0 {
-		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(missing), Waited: waited, Err: cause, job: j.name}
+		return &MissingError{Card: c.name, VID: vid, Ranks: bitSlice(missing), Waited: waited, Up: up, Err: cause, job: j.name}
 	}
-	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Err: cause, job: j.name}
+	return &TimeoutError{Card: c.name, What: fmt.Sprintf("chunk %d of the reduction", vid), Waited: waited, Up: up, Err: cause, job: j.name}
 }
 
 // rankList formats the ranks of a mask as in "0, 3".

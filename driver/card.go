@@ -19,8 +19,8 @@ import (
 )
 
 // closeTimeout bounds how long Close, or a failed call, waits for the card to confirm the end
-// of a job or of ownership. Without a reply, the end of the link has the same effect.
-const closeTimeout = time.Second
+// of a job or of ownership. Without a reply, the end of the link has the same effect. Tests wait longer.
+var closeTimeout = time.Second
 
 // Card is an open card. This program owns it until Close, unless Open had WithReadOnly. Several
 // goroutines may call its methods at once.
@@ -37,6 +37,7 @@ type Card struct {
 	wake      chan struct{}                                 // capacity 1: the writer has work
 	done      chan struct{}                                 // closed when err is set
 	carrying  sync.WaitGroup                                // the carryOn goroutines
+	parting   sync.WaitGroup                                // the ends of queue pairs
 	searching sync.Mutex                                    // held by carryOn until it has reported
 
 	configuring chan struct{} // capacity 1; held while a goroutine sets up a job or resets the card
@@ -58,6 +59,7 @@ type Card struct {
 	heard    time.Time  // when the last whole frame came
 	due      bool       // the frames that the reader takes now have given the writer work
 	tell     func()     // callback into the program for the current frame; may be nil
+	upward   uint16     // the last upward UDP port of a tree; the holder of treeTurn uses it
 	gaveUp   time.Time  // when a failed call stopped waiting for the card to drop its job
 	past     LinkStats  // sums of the links that have ended
 
@@ -138,6 +140,7 @@ func openOn(ctx context.Context, name string, conn transport.Link, reopen func(c
 		_ = l.end()
 		return nil, err
 	}
+	info.Arrays = c.arrays != nil || l.blocks != nil
 	c.info = info
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,6 +276,7 @@ func (c *Card) close() error {
 	}
 	c.fail(ErrClosed)
 	c.carrying.Wait()
+	c.parting.Wait()
 	return c.currentLink().end()
 }
 

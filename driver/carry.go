@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -126,6 +125,16 @@ func (c *Card) anyCarriesOn() bool {
 	return false
 }
 
+// anyInTree reports whether a running job is the part of one on a tree. The caller holds mu.
+func (c *Card) anyInTree() bool {
+	for j := range c.jobs() {
+		if j.branch != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // reopens reports whether the driver looks for the card even if no job waits for it. While Open is under
 // way it does not. The caller holds mu.
 func (c *Card) reopens() bool { return c.opts.reopens && c.reopen != nil && c.table != nil }
@@ -140,11 +149,14 @@ func (c *Card) tellAway(died *DiedError) {
 // missed handles a call of j that has waited for the timeout. A card that was silent for that
 // long is gone, even if its link is open. It reports whether the driver looks for the card.
 func (c *Card) missed(j *Job) bool {
+	if w := j.tree(); w != nil && w.missed() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	silent := time.Since(c.heard)
 	if c.away == nil && !j.ended && j.cfg.CarryOn > 0 && silent >= c.opts.timeout {
-		c.loseLocked(c.link, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
+		c.loseLocked(c.link, c.silentError(silent))
 	}
 	return c.away != nil
 }
@@ -182,7 +194,9 @@ type outageReport struct {
 
 func reportOutages(all []outageReport) {
 	for _, n := range all {
-		if n.job.cfg.OnOutage != nil {
+		if w := n.job.tree(); w != nil {
+			w.noteGone(n.outage)
+		} else if n.job.cfg.OnOutage != nil {
 			n.job.cfg.OnOutage(n.outage)
 		}
 	}
@@ -213,10 +227,13 @@ func (c *Card) waitFor(a *away) (gone []outageReport) {
 		if j.seats != nil {
 			j.stopped, j.seats.announces = true, false
 		}
+		if j.branch != nil {
+			j.stopped = true // until its tree continues
+		}
 		j.rest(a.cause, a.went)
 		patience := max(0, time.Until(j.outage.since.Add(j.cfg.CarryOn)))
 		j.outage.patience = time.AfterFunc(patience, func() { j.endWait(a) })
-		gone = append(gone, outageReport{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking()}})
+		gone = append(gone, outageReport{j, Outage{Card: c.name, Cause: a.cause, Patience: patience, VID: j.firstLacking(), went: a.went}})
 	}
 	return gone
 }
@@ -349,7 +366,7 @@ func (c *Card) setUpAgain(ctx context.Context, l *link) ([]anew, error) {
 		return nil, c.rejoin(ctx, l)
 	}
 	c.mu.Lock()
-	jobs := slices.Collect(c.jobs())
+	jobs := slices.DeleteFunc(slices.Collect(c.jobs()), func(j *Job) bool { return j.branch != nil }) // their trees set them up
 	c.mu.Unlock()
 	again := make([]anew, len(jobs))
 	for i, j := range jobs {
@@ -394,7 +411,7 @@ func (c *Card) resume(l *link, a *away, jobs []anew) (back []outageReport, err e
 		j.resume(x.epoch, now)
 		back = append(back, outageReport{j, Outage{Card: c.name, Cause: a.cause, Away: now.Sub(a.went), VID: j.firstLacking(), Epoch: x.epoch}})
 	}
-	if len(back) == 0 && len(c.seated) == 0 && !c.reopens() {
+	if len(back) == 0 && len(c.seated) == 0 && !c.anyInTree() && !c.reopens() {
 		return nil, context.Cause(a.search)
 	}
 	c.returned()
@@ -413,7 +430,9 @@ func (j *Job) resume(epoch uint16, now time.Time) {
 	if j.finish.left != 0 {
 		j.finish.begin(j.here &^ j.evicted)
 	}
-	j.outage.patience.Stop()
+	if j.outage.patience != nil { // else another card of its tree was away
+		j.outage.patience.Stop()
+	}
 	j.outage.count++
 	j.outage.back = now
 }

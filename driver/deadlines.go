@@ -101,13 +101,13 @@ type Overdue struct {
 // takeOverdue handles a notice that a chunk waits for ranks. The card sends a notice to many
 // ranks; only the one to the lowest rank reaches the program.
 func (j *Job) takeOverdue(h *frame.Header) {
-	missing := h.Mask & j.ranks
+	missing := h.Mask & j.everyone()
 	for _, f := range j.flows {
 		if s := f.awaited(h.VID); s != nil {
-			s.lacks(missing, j.ranks)
+			s.lacks(missing, j.everyone())
 		}
 	}
-	if told := j.here &^ missing; j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {
+	if told := j.here &^ j.local(missing); j.cfg.OnOverdue == nil || int(h.Rank) != bits.TrailingZeros64(told) {
 		return
 	}
 	overdue := Overdue{Card: j.card.name, Job: int(j.number), VID: h.VID, Ranks: bitSlice(missing)}
@@ -116,7 +116,7 @@ func (j *Job) takeOverdue(h *frame.Header) {
 
 // takeEvicted handles an eviction. A notice names all evicted ranks; a refusal is for one rank.
 func (j *Job) takeEvicted(h *frame.Header) {
-	evicted := h.Mask & j.ranks
+	evicted := j.local(h.Mask)
 	if h.Mask == 0 {
 		j.members[h.Rank].stats.Refused++
 		evicted = 1 << h.Rank
@@ -130,7 +130,8 @@ func (j *Job) evict(ranks uint64, vid uint32, err error) {
 	ranks &^= j.evicted
 	j.evicted |= ranks
 	for _, rank := range bitSlice(ranks) {
-		j.members[rank].out = &EvictedError{Card: j.card.name, Rank: rank, VID: vid, Err: err, job: j.name}
+		m := j.members[rank]
+		m.out = &EvictedError{Card: j.card.name, Rank: m.Rank(), VID: vid, Err: err, job: j.name}
 	}
 	for n := len(j.flows) - 1; n >= 0; n-- { // a flow that ends moves the last one to this index
 		f := j.flows[n]
@@ -168,7 +169,7 @@ func (k *call) withdraw(err, cause error) bool {
 func (j *Job) Evicted() []int {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	return bitSlice(j.evicted)
+	return bitSlice(j.global(j.evicted))
 }
 
 // Partial is a range of elements whose sums lack members.
@@ -202,12 +203,13 @@ func (k *call) partials() []Partial {
 	slices.SortFunc(chunks, func(a, b contributors) int { return cmp.Compare(a.chunk, b.chunk) })
 	var all []Partial
 	for i, c := range chunks {
-		to := min((c.chunk+1)*j.cfg.Chunk, k.elements)
-		if i > 0 && c == (contributors{chunks[i-1].chunk + 1, chunks[i-1].ranks}) {
+		from := k.view.Chunk(c.chunk) * j.cfg.Chunk
+		to := from + min(j.cfg.Chunk, k.elements-c.chunk*j.cfg.Chunk)
+		if i > 0 && c.ranks == chunks[i-1].ranks && from == all[len(all)-1].To {
 			all[len(all)-1].To = to
 			continue
 		}
-		all = append(all, Partial{VID: k.vid + uint32(c.chunk), From: c.chunk * j.cfg.Chunk, To: to, Ranks: bitSlice(c.ranks)})
+		all = append(all, Partial{VID: k.vid + uint32(c.chunk), From: from, To: to, Ranks: bitSlice(c.ranks)})
 	}
 	return all
 }

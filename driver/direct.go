@@ -74,6 +74,7 @@ func (j *Job) noteAgreed(vid uint32) {
 		j.seats.agreed = &vid
 	}
 	j.card.kick()
+	j.wakePairs()
 }
 
 // awaitsAgreement reports whether a direct member may not send a chunk yet.

@@ -36,7 +36,7 @@
 //   - "cpu:OPTION=VALUE,...": the same with these options, for example
 //     "cpu:format=bf16,result=fp32,sum=exact". The options have the names of hwgen's
 //     flags: lanes, workers, format, result, sum, saturate, chunk, window, jobs. parent=true
-//     is for NewNetworkCard with "model:" alone.
+//     is for NewNetworkCard alone.
 //   - "cpu:DIR": a card in software like the one that the manifest in DIR describes
 //   - "model:", with the same options: the Go model, the reference for all cards
 //   - "sim:DIR": the virtual card built in DIR, which Open starts
@@ -47,6 +47,10 @@
 //
 //   - "usb:" and "usb:VENDOR:PRODUCT#SERIAL": a card on USB
 //   - "ftdi:" and "ft60x:": a card behind a FIFO bridge
+//
+// Programs that import tributary/driver/roce have one for RDMA connections through a card under RoCEv2:
+//
+//   - "roce:unix:PATH" and "roce:HOST:PORT": the card of a daemon, as with the scheme serve
 //
 // Package transport holds the schemes; a program can register its own.
 //
@@ -61,6 +65,13 @@
 // leaves room for every job. Configure returns a FullError when there is no room. Jobs
 // take turns on the link, frame by frame. On a card that holds one job, Configure
 // replaces the job before.
+//
+// # Several trees
+//
+// A forest (ConfigureForest) spreads the chunks of each reduction over several cards, by a
+// schedule. Each card has a job of its own. When a card dies, the calls fail, or its chunks
+// move to the other cards (ForestConfig.Move). A forest of trees of cards (NewTree) has one
+// job on each tree.
 //
 // # Late workers
 //

@@ -3,6 +3,7 @@ package driver
 // The errors of this package. Each names what failed, where, and the remedy.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -172,6 +173,7 @@ type MissingError struct {
 	VID    uint32        // number of the chunk in the job's stream
 	Ranks  []int         // ranks whose contribution the card lacks
 	Waited time.Duration // since the last sign of progress
+	Up     []UpRefusal   // of the cards of a tree; usually none
 	Err    error         // the context's error when it ended the wait; else nil
 
 	job string // the job's label
@@ -181,8 +183,8 @@ func (e *MissingError) Error() string { return e.place().String() + ": " + e.res
 func (e *MissingError) place() place  { return place{e.Card, e.job} }
 
 func (e *MissingError) rest(place) string {
-	msg := fmt.Sprintf("chunk %d waited %s for %s; check that they run and send arrays of the same length",
-		e.VID, round(e.Waited), ranksText(e.Ranks))
+	msg := fmt.Sprintf("chunk %d waited %s for %s", e.VID, round(e.Waited), ranksText(e.Ranks)) +
+		cmp.Or(upText(e.Up), "; check that they run and send arrays of the same length")
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -200,7 +202,8 @@ type TimeoutError struct {
 	Card   string
 	What   string // what the driver waited for
 	Waited time.Duration
-	Err    error // the context's error when it ended the wait; else nil
+	Up     []UpRefusal // of the cards of a tree; usually none
+	Err    error       // the context's error when it ended the wait; else nil
 
 	job string // the label of the waiting job, if any
 }
@@ -209,7 +212,8 @@ func (e *TimeoutError) Error() string { return e.place().String() + ": " + e.res
 func (e *TimeoutError) place() place  { return place{e.Card, e.job} }
 
 func (e *TimeoutError) rest(place) string {
-	msg := fmt.Sprintf("no reply for %s to %s; check that the card runs, or set a longer timeout", round(e.Waited), e.What)
+	msg := fmt.Sprintf("no reply for %s to %s", round(e.Waited), e.What) +
+		cmp.Or(upText(e.Up), "; check that the card runs, or set a longer timeout")
 	if e.Err != nil {
 		msg += " (" + e.Err.Error() + ")"
 	}
@@ -284,6 +288,18 @@ func (e *MemberLostError) place() place  { return place{card: e.Card} }
 func (e *MemberLostError) rest(place) string {
 	return "the connection of " + ranksText(e.Ranks) + " has ended; check its process"
 }
+
+// MemberFailedError is the cause in the EndedError of a job of RDMA connections, on all ranks, when a queue
+// pair of a rank failed, or ranks came too late.
+type MemberFailedError struct {
+	Card  string
+	Ranks []int  // that failed first, or did not come
+	Text  string // what happened
+}
+
+func (e *MemberFailedError) Error() string     { return e.place().String() + ": " + e.rest(e.place()) }
+func (e *MemberFailedError) place() place      { return place{card: e.Card} }
+func (e *MemberFailedError) rest(place) string { return e.Text + "; check its process and its network" }
 
 // CallsDifferError is the cause in the EndedError of a job whose members called for different
 // reductions. Nothing of these calls was summed.

@@ -34,12 +34,24 @@ func (e Exceptions) Any() bool {
 const (
 	firstRankShift = 32
 	firstRankMask  = 0xff
+	firstValid     = 1 << 63
 )
 
 // Exceptions reads the card's counts for the job. It works after the job has ended, until
 // another job is set up under its number; then it returns EndedError. Other errors are those of
 // ReadRegister.
+//
+// On a tree, each card counts: NonfiniteIn and Overflow are the sums of all cards' counts, so a NaN counts
+// on each level, and NonfiniteOut is the root's.
 func (j *Job) Exceptions(ctx context.Context) (Exceptions, error) {
+	if w := j.tree(); w != nil {
+		return w.exceptions(ctx)
+	}
+	return j.exceptions(ctx)
+}
+
+// exceptions is Exceptions for the job's part on this card.
+func (j *Job) exceptions(ctx context.Context) (Exceptions, error) {
 	read := func(addr uint32) (uint64, error) { return j.card.ReadRegister(ctx, addr) }
 	e, err := readExceptions(j.Number(), read)
 	if err != nil {
@@ -66,21 +78,22 @@ func readExceptions(number int, read func(addr uint32) (uint64, error)) (Excepti
 		{&e.NonfiniteOut, wire.RegJobNonfiniteOut, wire.RegJobFirstOut},
 		{&e.Overflow, wire.RegJobOverflow, wire.RegJobFirstOverflow},
 	} {
-		count, err := read(wire.JobAddr(r.count, number))
-		if err != nil {
+		var err error
+		if *r.kind, err = readException(number, r.count, r.first, read); err != nil {
 			return e, err
 		}
-		if r.kind.Count = uint32(count); count == 0 {
-			continue
-		}
-		first, err := read(wire.JobAddr(r.first, number))
-		if err != nil {
-			return e, err
-		}
-		r.kind.VID = uint32(first)
-		r.kind.Rank = int(first >> firstRankShift & firstRankMask)
 	}
 	return e, nil
+}
+
+// readException reads one kind: its count, and the place of the first if there is one.
+func readException(number int, count, first uint32, read func(addr uint32) (uint64, error)) (Exception, error) {
+	n, err := read(wire.JobAddr(count, number))
+	if err != nil || n == 0 {
+		return Exception{}, err
+	}
+	at, err := read(wire.JobAddr(first, number))
+	return Exception{Count: uint32(n), VID: uint32(at), Rank: int(at >> firstRankShift & firstRankMask)}, err
 }
 
 // Place is the position of the first exception of a kind in the arrays of a reduction.
@@ -98,15 +111,24 @@ type Places struct {
 // sums are its results and inputs its original inputs. first is the number of chunks in the
 // job's earlier reductions; a reduction of N elements has ceil(N/Chunk).
 func (j *Job) Locate(e Exceptions, first int, sums []byte, inputs [][]byte) Places {
+	return j.locateIn(e, sums, inputs, func(vid uint32) int { return int(vid-j.cfg.FirstVID) - first })
+}
+
+// locateIn is Locate. place returns the reduction's chunk with a VID; a number below 0 is none.
+func (j *Job) locateIn(e Exceptions, sums []byte, inputs [][]byte, place func(vid uint32) int) Places {
 	info := j.card.info
 	var p Places
-	p.NonfiniteIn = j.locate(e.NonfiniteIn, first, len(sums)/j.outBytes, func(from, to int) int {
-		return element.Nonfinite(info.Format, inputs[e.NonfiniteIn.Rank][from*j.inBytes:to*j.inBytes])
+	in := inputs
+	if w := j.tree(); w != nil && e.NonfiniteIn.Count > 0 {
+		in = w.byRank(inputs)
+	}
+	p.NonfiniteIn = j.locate(e.NonfiniteIn, place, len(sums)/j.outBytes, func(from, to int) int {
+		return element.Nonfinite(info.Format, in[e.NonfiniteIn.Rank][from*j.inBytes:to*j.inBytes])
 	})
-	p.NonfiniteOut = j.locate(e.NonfiniteOut, first, len(sums)/j.outBytes, func(from, to int) int {
+	p.NonfiniteOut = j.locate(e.NonfiniteOut, place, len(sums)/j.outBytes, func(from, to int) int {
 		return element.Nonfinite(info.Result, sums[from*j.outBytes:to*j.outBytes])
 	})
-	p.Overflow = j.locate(e.Overflow, first, len(sums)/j.outBytes, func(from, to int) int {
+	p.Overflow = j.locate(e.Overflow, place, len(sums)/j.outBytes, func(from, to int) int {
 		parts := make([][]byte, len(inputs))
 		for r, in := range inputs {
 			parts[r] = in[from*j.inBytes : to*j.inBytes]
@@ -118,11 +140,11 @@ func (j *Job) Locate(e Exceptions, first int, sums []byte, inputs [][]byte) Plac
 
 // locate searches the chunk of x with find, if the reduction of n elements has that chunk. find
 // returns the offset of the first match between from and to, or -1.
-func (j *Job) locate(x Exception, first, n int, find func(from, to int) int) *Place {
-	if x.Count == 0 || x.Rank >= len(j.members) {
+func (j *Job) locate(x Exception, place func(uint32) int, n int, find func(from, to int) int) *Place {
+	if x.Count == 0 || j.everyone()>>x.Rank&1 == 0 && x.Rank != 0 {
 		return nil
 	}
-	chunk := int(x.VID-j.cfg.FirstVID) - first
+	chunk := place(x.VID)
 	from := chunk * j.cfg.Chunk
 	if chunk < 0 || from >= n {
 		return nil

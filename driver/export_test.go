@@ -1,7 +1,11 @@
 package driver
 
 import (
+	"time"
+
 	"tributary/driver/cpu"
+	"tributary/driver/daemon/protocol"
+	"tributary/driver/model"
 	"tributary/driver/transport"
 )
 
@@ -13,3 +17,11 @@ func ServeCPU(cfg cpu.Config) (transport.Conn, error) {
 	}
 	return serve(card), nil
 }
+
+// ShapeOf returns the shape of a tree that a daemon describes.
+func ShapeOf(cards []*protocol.TreeCard, workers int) (*model.Shape, error) {
+	return shapeOf(cards, workers)
+}
+
+// A card of a test confirms the end of a job, however busy the machine is.
+func init() { closeTimeout = time.Minute }

@@ -20,12 +20,22 @@ type finish struct {
 	moved   time.Time // when left last shrank
 	backOff backOff
 	done    chan error // capacity 1
+
+	// All finishes of a part of a tree are confirmed. The part keeps its number, as the card has the job until
+	// the workers at all cards have finished.
+	confirmed bool
 }
 
 // Close finishes the job: it tells the card that every member holds its results, and waits for
 // the confirmation. Evicted members do not count. No member may be in a call. Close returns nil
 // for a job that was finished before, and EndedError for one that ended in another way.
+//
+// On a tree of cards, all workers finish on their cards, and then the driver aborts what is left of the
+// job on any card.
 func (j *Job) Close(ctx context.Context) error {
+	if w := j.tree(); w != nil {
+		return w.close(ctx)
+	}
 	if err := j.finishAll(ctx); err != nil {
 		return err
 	}
@@ -56,7 +66,7 @@ func (j *Job) finishAll(ctx context.Context) error {
 				timer.Reset(max(wait, shortestWait))
 				continue
 			}
-			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(left), Waited: silent, job: j.name}
+			err = &TimeoutError{Card: j.card.name, What: "finish of ranks " + rankList(j.global(left)), Waited: silent, Up: j.upRefusals(), job: j.name}
 			reason = err
 		}
 		if !j.endIf(func() bool { return j.finish.left != 0 }, reason) {
@@ -72,6 +82,21 @@ func (f *finish) begin(ranks uint64) {
 	f.left, f.moved, f.sent, f.backOff = ranks, time.Now(), time.Time{}, 0
 }
 
+// inCall is the error of closing a job with calls in progress. The caller holds the card's mutex.
+func (j *Job) inCall() error {
+	return &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.flows[0].members[0].Rank())}
+}
+
+// checkNoCalls rejects the end of a job with calls in progress.
+func (j *Job) checkNoCalls() error {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if len(j.flows) > 0 && !j.ended {
+		return j.inCall()
+	}
+	return nil
+}
+
 func (j *Job) startFinish() (ended bool, err error) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
@@ -81,8 +106,8 @@ func (j *Job) startFinish() (ended bool, err error) {
 	case j.ended:
 		return true, j.endedError()
 	case len(j.flows) > 0:
-		return false, &InputError{"close of the job", fmt.Sprintf("rank %d is in a call; wait for it, or abort the job", j.flows[0].members[0].rank)}
-	case j.finish.left != 0:
+		return false, j.inCall()
+	case j.finish.left != 0 || j.finish.confirmed:
 		return false, &InputError{"close of the job", "another call is closing it"}
 	}
 	if j.seats != nil && !j.seats.begun {
@@ -102,7 +127,7 @@ func (j *Job) startFinish() (ended bool, err error) {
 func (j *Job) finishSilent() (time.Duration, uint64) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
-	if j.waits() {
+	if j.waits() || j.overQueues() {
 		return 0, j.finish.left
 	}
 	return time.Since(j.finish.moved), j.finish.left
@@ -115,7 +140,7 @@ func (j *Job) addFinishes(out *batch, now time.Time) (wait time.Duration) {
 	if f.left == 0 {
 		return longestWait
 	}
-	if j.card.link.blocks != nil {
+	if j.card.link.blocks != nil || j.overQueues() {
 		if f.sent.IsZero() {
 			f.sent = now
 			j.finishBlocks()
@@ -165,8 +190,13 @@ func (j *Job) finished(ranks uint64) {
 	if f.left == 0 {
 		return
 	}
-	if f.left &^= ranks; f.left == 0 {
-		j.endLocked(nil)
-		f.done <- nil
+	if f.left &^= ranks; f.left != 0 {
+		return
 	}
+	if j.branch != nil {
+		f.confirmed = true
+	} else {
+		j.endLocked(nil)
+	}
+	f.done <- nil
 }

@@ -18,6 +18,26 @@ func (i Info) mostChunk() int {
 	return i.chunkWithin(func(k wire.KindInfo, payload int) bool { return k.DatagramBytes(payload) <= i.Packet })
 }
 
+// commonChunk returns the most elements of a chunk that all of several cards take, or 0.
+func commonChunk(cards []Info) int {
+	most, lanes := cards[0].mostChunk(), 1
+	for _, i := range cards {
+		most, lanes = min(most, i.mostChunk()), max(lanes, i.Lanes)
+	}
+	return most / lanes * lanes // lanes are powers of two
+}
+
+// fillChunk fills in the largest chunk that all of several cards take, unless the program has chosen one.
+func (cfg *JobConfig) fillChunk(cards []Info) error {
+	if cfg.Chunk == 0 {
+		cfg.Chunk = commonChunk(cards)
+	}
+	if cfg.Chunk == 0 {
+		return &InputError{"chunk", "the lanes of one card are more than the largest chunk of another; use cards with the same lanes"}
+	}
+	return nil
+}
+
 // chunkInFrames returns the most elements in a chunk that frames carry: the byte stream of a daemon
 // may lead to a card on a network.
 func (i Info) chunkInFrames() int {

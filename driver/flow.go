@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"tributary/driver/wire"
 )
 
 // fastAsk replies to later packets show, without a timer, that a chunk, an ask or its reply was
@@ -43,6 +45,8 @@ type flow struct {
 	order    uint64          // counts data and asks; that of the last one sent
 	answered [fastAsk]uint64 // the highest orders with a reply, ascending
 
+	congestion *congestion // nil if the card is not on a network
+
 	backOff backOff
 	moved   time.Time // last sign of progress
 	asked   time.Time // on a card that takes blocks: when the flow last asked who is late
@@ -70,6 +74,9 @@ func newFlow(j *Job, members []*Member) *flow {
 	for _, m := range members {
 		f.ranks |= 1 << m.rank
 	}
+	if j.card.info.Shell == wire.ShellUDP {
+		f.congestion = newCongestion(j.cfg.Window, j.card.opts.fixedWindow)
+	}
 	f.own = newCall(f)
 	return f
 }
@@ -79,7 +86,14 @@ func (f *flow) name() string {
 	if f == f.job.whole {
 		return "call of all ranks"
 	}
-	return fmt.Sprintf("call of rank %d", f.members[0].rank)
+	return fmt.Sprintf("call of rank %d", f.members[0].Rank())
+}
+
+// isWhole reports whether the flow's members are all workers of the job. Nobody else delays its results then. At
+// a card with a parent, the workers at other cards do.
+func (f *flow) isWhole() bool {
+	b := f.job.branch
+	return f.ranks == f.job.ranks && (b == nil || b.card == b.of.tree.root)
 }
 
 // state returns the state of chunk i in the window.
@@ -135,7 +149,9 @@ func (f *flow) admit(elements int) (chunks int, err error) {
 		return 0, j.endedError()
 	case f.ranks&^j.here != 0:
 		return 0, &InputError{"reduction", fmt.Sprintf("ranks %s are in other processes; each process calls the members that it has", rankList(f.ranks&^j.here))}
-	case j.finish.left != 0:
+	case j.overQueues() && len(f.members) > 1:
+		return 0, &InputError{"reduction", "each rank with RDMA connections calls for itself; use AllReduce of its member, or tributary allreduce"}
+	case j.finish.left != 0 || j.finish.confirmed:
 		return 0, &InputError{"reduction", "the job is being closed"}
 	case leader.out != nil:
 		return 0, leader.out
@@ -164,6 +180,9 @@ func (f *flow) add(k *call) {
 		f.low, f.held, f.kept, f.next, f.turn, f.sent, f.resend = 0, 0, 0, 0, 0, 0, 0
 		f.order, f.answered = 0, [fastAsk]uint64{}
 		f.moved = time.Now()
+		if f.congestion != nil {
+			f.congestion.rest()
+		}
 		j.flows = append(j.flows, f)
 		for _, m := range f.members {
 			m.got = 0
@@ -186,10 +205,10 @@ func (f *flow) checkFree(leader *Member) error {
 			continue
 		}
 		if m.flow != nil && m.flow != f {
-			return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; calls of all ranks and calls of one rank exclude each other", m.rank)}
+			return &InputError{"reduction", fmt.Sprintf("rank %d is in a call already; calls of all ranks and calls of one rank exclude each other", m.Rank())}
 		}
 		if m.next != leader.next {
-			return &InputError{"reduction", fmt.Sprintf("rank %d is at chunk %d and rank %d at chunk %d; all members must make the same calls", m.rank, m.next, leader.rank, leader.next)}
+			return &InputError{"reduction", fmt.Sprintf("rank %d is at chunk %d and rank %d at chunk %d; all members must make the same calls", m.Rank(), m.next, leader.Rank(), leader.next)}
 		}
 	}
 	return nil
@@ -202,8 +221,8 @@ func (f *flow) checkLength(first uint32, elements, chunks int) error {
 	for _, other := range f.job.flows {
 		for _, k := range other.calls {
 			if other.vid(k.from) == first && k.chunks == chunks && k.elements != elements {
-				return &InputError{fmt.Sprintf("buffer of rank %d", f.members[0].rank),
-					fmt.Sprintf("it has %d elements, that of rank %d %d; all members' buffers have the same length", elements, other.members[0].rank, k.elements)}
+				return &InputError{fmt.Sprintf("buffer of rank %d", f.members[0].Rank()),
+					fmt.Sprintf("it has %d elements, that of rank %d %d; all members' buffers have the same length", elements, other.members[0].Rank(), k.elements)}
 			}
 		}
 	}

@@ -32,6 +32,7 @@ type Info struct {
 	Packet     int  // most bytes of a packet on the way to a card on a network; 0 means no limit
 	Link       int  // bits the link moves in a cycle
 	Latency    int  // cycles from a chunk's last beat in to its first beat out of the core
+	Arrays     bool // takes arrays as they are (cpu, also behind a daemon): its link carries no data
 }
 
 // Counter is one of the card's counters (wire.Counters).
@@ -123,12 +124,12 @@ func (c *Card) identify(ctx context.Context, l *link) (Info, error) {
 
 // over returns the description of the card as it is to a host over a link.
 func (i Info) over(l *link) (Info, error) {
-	switch udp := i.Shell == wire.ShellUDP; {
-	case l.packets && !udp:
+	switch network := i.Shell.Network(); {
+	case l.packets && !network:
 		return Info{}, &NoCardError{Name: i.Name, Reason: fmt.Sprintf("the card has shell %s, not udp; generate it with -shell udp", i.Shell)}
 	case l.packets:
 		i.Packet = l.limits.Packet
-	case udp:
+	case network && i.Shell != wire.ShellRoCE: // no element of its jobs passes here
 		i.Chunk = i.chunkInFrames()
 	}
 	return i, nil

@@ -66,6 +66,9 @@ type JobConfig struct {
 	// stops some thousand cycles after the last activity, and only asks advance it. Prefer
 	// DeadlineCycles there.
 	//
+	// Of RDMA connections (scheme roce), it limits how much later than another a rank may come to a
+	// call or to Close. 0 means a minute there. The daemon keeps it, and DeadlineCycles is refused.
+	//
 	// Without Partial, the card repeatedly reports the ranks that an overdue chunk waits for,
 	// and keeps waiting. The driver calls OnOverdue. A call that gives up meanwhile names the
 	// ranks (MissingError).
@@ -100,6 +103,8 @@ type Outage struct {
 	Away     time.Duration // how long the card was away; 0 when it has just gone
 	VID      uint32        // the chunk from which the job continues: the first missing result
 	Epoch    uint16        // the epoch in which the job continues; 0 when the card has just gone
+
+	went time.Time // when the card went
 }
 
 // Job is a reduction set up on a card: its members add up arrays together, chunk by chunk.
@@ -119,9 +124,13 @@ type Job struct {
 	ranks   uint64 // bit r for every rank r
 	here    uint64 // the ranks in this process
 	members []*Member
-	seats   *seats // on a shared card; else nil
-	whole   *flow  // of Reduce
-	relay   *Relay // to the members; nil when they are in this process
+	seats   *seats  // on a shared card; else nil
+	whole   *flow   // of Reduce
+	relay   *Relay  // to the members; nil when they are in this process
+	branch  *branch // of a job on a tree of cards; nil for other jobs
+
+	connected []connectedMember // of Connections, by rank; nil for other jobs
+	gone      chan struct{}     // of Connections: closed when the job ends
 
 	inBytes, outBytes int // bytes of an element of the contributions and of the results
 
@@ -159,7 +168,7 @@ func (c *Card) Configure(ctx context.Context, cfg JobConfig) (*Job, error) {
 
 // configure is Configure, for members in this process or behind a relay.
 func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job, error) {
-	cfg, err := c.info.Complete(cfg)
+	cfg, err := c.Complete(c.withMTU(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +186,9 @@ func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job
 	if c.shared {
 		return c.configureShared(ctx, cfg)
 	}
+	if c.info.Shell == wire.ShellRoCE {
+		return nil, &InputError{"job", "card " + c.name + " sums what its ranks' RDMA connections carry; use Connect"}
+	}
 	if err := c.takeTurn(ctx, c.configuring, "set-up of a job"); err != nil {
 		return nil, err
 	}
@@ -189,15 +201,16 @@ func (c *Card) configure(ctx context.Context, cfg JobConfig, relay *Relay) (*Job
 		if err != nil {
 			return nil, err
 		}
-		j, err := c.configureOn(ctx, l, cfg, relay)
+		j, err := c.configureOn(ctx, l, cfg, relay, nil)
 		if err == nil || !c.lost(l) {
 			return j, err
 		}
 	}
 }
 
-// configureOn sets up a job over the link l.
-func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *Relay) (*Job, error) {
+// configureOn sets up a job over the link l, for members in this process, behind a relay, or with
+// connections.
+func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *Relay, connected []connectedMember) (*Job, error) {
 	number, ok := c.freeNumber()
 	if !ok {
 		return nil, c.fullError(ctx, l, cfg.Window, nil)
@@ -215,6 +228,9 @@ func (c *Card) configureOn(ctx context.Context, l *link, cfg JobConfig, relay *R
 		epoch = relay.laterThan(epoch)
 	}
 	j := newJob(c, cfg, number, epoch, c.shortestTrip())
+	if connected != nil {
+		j.connected, j.gone = connected, make(chan struct{})
+	}
 	if relay != nil {
 		j.relay, relay.job = relay, j
 	}
@@ -293,22 +309,38 @@ func (i Info) Complete(cfg JobConfig) (JobConfig, error) {
 	return cfg, nil
 }
 
+// Complete is Info.Complete for this card.
+func (c *Card) Complete(cfg JobConfig) (JobConfig, error) {
+	if c.info.Shell == wire.ShellRoCE {
+		return c.info.completeConnected(cfg)
+	}
+	return c.info.Complete(cfg)
+}
+
 // newJob returns a job whose results take trip or longer.
 func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Duration) *Job {
-	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
-	j.history = newHistory(cfg, c.shared)
+	return newJobOf(c, cfg, number, epoch, trip, nil)
+}
+
+// newJobOf is newJob for a job on one card, or for the part on this card of a job on a tree.
+func newJobOf(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Duration, b *branch) *Job {
+	j := &Job{card: c, cfg: cfg, number: number, epoch: epoch, branch: b, inBytes: element.Size(c.info.Format), outBytes: element.Size(c.info.Result)}
+	j.history = newHistory(cfg, c.shared || b != nil)
 	j.ranks = ^uint64(0) >> (64 - cfg.Workers)
 	j.here = j.ranks
+	if b != nil {
+		j.here = ^uint64(0) >> (64 - b.of.tree.cards[b.card].Workers) // 0 for none: the shift is 64
+	}
 	if c.info.Jobs > 1 {
 		j.name = fmt.Sprintf(", job %d", number)
 	}
 	j.members = make([]*Member, cfg.Workers)
 	for r := range j.members {
-		m := &Member{job: j, rank: r, next: cfg.FirstVID}
+		m := &Member{job: j, rank: r, global: r, next: cfg.FirstVID}
 		m.own = newFlow(j, []*Member{m})
 		j.members[r] = m
 	}
-	j.whole = newFlow(j, j.members)
+	j.whole = newFlow(j, j.members[:bits.OnesCount64(j.here)])
 	j.finish.done = make(chan error, 1)
 	j.flows = make([]*flow, 0, cfg.Workers)
 	j.timing = newTiming(trip, c.packets)
@@ -318,13 +350,16 @@ func newJob(c *Card, cfg JobConfig, number uint8, epoch uint16, trip time.Durati
 // Config returns the job's parameters with every default filled in.
 func (j *Job) Config() JobConfig {
 	cfg := j.cfg
+	if w := j.tree(); w != nil {
+		cfg = w.cfg
+	}
 	cfg.Ports = slices.Clone(cfg.Ports)
 	return cfg
 }
 
-// Card returns the job's card. That of a member of the function Join is open for this member alone, and
-// Member.Close closes it.
-func (j *Job) Card() *Card { return j.card }
+// Card returns the job's card, of a job on a tree the root. The card of a member of the function Join is
+// open for this member alone, and Member.Close closes it.
+func (j *Job) Card() *Card { return j.front().card }
 
 // Number returns the job's number on the card, from 0. After the job has ended, another job may
 // have this number. On a shared card the number may change when the job continues after an outage.
@@ -343,11 +378,20 @@ func (j *Job) Epoch() uint16 {
 }
 
 // Member returns the member of that rank, 0..Workers-1. Another rank panics like an index out
-// of range.
-func (j *Job) Member(rank int) *Member { return j.members[rank] }
+// of range. A job on a tree has the members of the whole tree, by global rank; it is nil for a rank below
+// the highest that nobody has.
+func (j *Job) Member(rank int) *Member {
+	if w := j.tree(); w != nil {
+		return w.members[rank]
+	}
+	return j.members[rank]
+}
 
 // Stats returns the sum of the counters of all members.
 func (j *Job) Stats() MemberStats {
+	if w := j.tree(); w != nil {
+		return w.stats()
+	}
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	var sum MemberStats
@@ -360,6 +404,9 @@ func (j *Job) Stats() MemberStats {
 // Abort ends the job at once. Calls in progress return EndedError. It does nothing when the job
 // has ended.
 func (j *Job) Abort(ctx context.Context) error {
+	if w := j.tree(); w != nil {
+		return w.abandon(ctx)
+	}
 	if !j.end(errAborted) {
 		return nil
 	}
@@ -414,6 +461,12 @@ func (j *Job) endLocked(err error) bool {
 		return false
 	}
 	j.ended, j.err = true, err
+	if j.gone != nil {
+		close(j.gone)
+	}
+	if j.branch != nil {
+		j.branch.partEnded(j, err)
+	}
 	j.leave(err != nil || j.evicted != 0) // the card may still wait for a member that left
 	for len(j.flows) > 0 {
 		j.flows[0].fail(j.endedError())

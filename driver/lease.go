@@ -7,7 +7,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -107,8 +106,8 @@ func (c *Card) missedBy(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	silent := time.Since(c.heard)
-	if silent >= c.opts.timeout && (c.anyCarriesOn() || c.reopens()) {
-		c.loseLocked(l, &DiedError{Card: c.name, Err: fmt.Errorf("it has sent nothing for %s", round(silent))})
+	if silent >= c.opts.timeout && (c.anyCarriesOn() || c.anyInTree() || c.reopens()) {
+		c.loseLocked(l, c.silentError(silent))
 	}
 }
 

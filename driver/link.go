@@ -13,6 +13,7 @@ import (
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/frame"
 	"tributary/driver/transport"
+	"tributary/driver/transport/rdma"
 	"tributary/driver/wire"
 )
 
@@ -24,6 +25,7 @@ type link struct {
 	limits   transport.PacketLimits // of such a way
 	expected expecter               // nil when any configuration hash is accepted
 	session  session                // nil when this program owns the card
+	rdma     rdma.Stack             // of the machine, for jobs of RDMA connections; nil without
 	network  string                 // the card's name for members elsewhere; empty if it is not on a network
 	blocks   *blocks                // of a shared card that takes arrays
 	relayed  *batch                 // what a relay's sender writes by itself; the holder of writing uses it
@@ -50,6 +52,9 @@ func (c *Card) attach(conn transport.Link) *link {
 	}
 	if l.session, _ = conn.(session); l.session != nil {
 		l.blocks = newBlocks(l.session)
+	}
+	if r, ok := conn.(interface{ RDMA() rdma.Stack }); ok {
+		l.rdma = r.RDMA()
 	}
 	l.way, l.packets = c.wayOf(conn)
 	if l.packets {
@@ -226,8 +231,8 @@ func (c *Card) takeLocked(f *frame.Frame, now time.Time) *Relay {
 		return nil
 	}
 	j := c.table[f.Job].job
-	if j == nil || f.Epoch != j.epoch || j.stopped {
-		return nil // of a job or an epoch that has ended
+	if j == nil || f.Epoch != j.epoch || j.stopped || j.finish.confirmed {
+		return nil // of a job or an epoch that has ended, for this card's members at least
 	}
 	if j.relay != nil {
 		j.heardOf()

@@ -58,6 +58,9 @@ func openMade(scheme string, r transport.Request, build func(geometry) (server, 
 		if g.Parent {
 			return nil, fmt.Errorf("option parent: a card on a byte stream has no up port; run it on a network: tributary sim %s:%s", scheme, r.Address)
 		}
+		if g.Shell != wire.ShellStream {
+			return nil, fmt.Errorf("option shell: a card under RoCEv2 needs Ethernet ports: tributary sim %s:%s -port PORT", scheme, r.Address)
+		}
 		card, err := build(g)
 		if err != nil {
 			return nil, err
@@ -127,6 +130,8 @@ func (g *geometry) set(scheme, option string) error {
 		g.Window, err = boundedNumber(value, wire.RegWindow)
 	case "jobs":
 		g.Jobs, err = boundedNumber(value, wire.RegJobs)
+	case "shell":
+		g.Shell, err = shellNamed(value)
 	case "saturate":
 		g.Saturate, err = strconv.ParseBool(value)
 	case "parent":
@@ -138,7 +143,7 @@ func (g *geometry) set(scheme, option string) error {
 	case "sum":
 		g.Sum, err = sumNamed(value)
 	default:
-		return fmt.Errorf("there is no option %q; the options are lanes, workers, format, result, sum, saturate, chunk, window, jobs and parent, as in %s:format=bf16,sum=exact", name, scheme)
+		return fmt.Errorf("there is no option %q; the options are lanes, workers, format, result, sum, saturate, chunk, window, jobs, parent and shell, as in %s:format=bf16,sum=exact", name, scheme)
 	}
 	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
 		err = fmt.Errorf("%q is not a value for it", value)
@@ -183,6 +188,15 @@ func sumNamed(name string) (wire.Sum, error) {
 		known = append(known, s.Name)
 	}
 	return 0, fmt.Errorf("there is no sum %q; the sums are %s", name, strings.Join(known, ", "))
+}
+
+// shellNamed returns a shell that cards made to order can be given. The place where a card runs gives it
+// stream or udp.
+func shellNamed(name string) (wire.Shell, error) {
+	if name != wire.ShellRoCE.String() {
+		return 0, fmt.Errorf("it can only be %v", wire.ShellRoCE)
+	}
+	return wire.ShellRoCE, nil
 }
 
 // largestChunk returns the most elements, a multiple of the lanes, that fit into a data frame

@@ -9,8 +9,10 @@ import (
 // Member is one worker's view of a job.
 type Member struct {
 	job  *Job
-	rank int
+	rank int   // on its card
 	own  *flow // of its own calls
+
+	global int // the rank in the job: that in the tree, if the job is on one
 
 	// Guarded by Card.mu.
 	next  uint32 // VID of the first chunk after the member's complete calls
@@ -18,26 +20,27 @@ type Member struct {
 	got   int    // on a card that takes blocks: chunks of the flow whose sums have come
 	flow  *flow  // that uses the member's arrays; nil between calls
 	stats MemberStats
+	pair  *pair         // its queue pairs, on a card under RoCEv2; else nil
 	out   *EvictedError // why the member has left the job; nil while it takes part
 
 	closes *Card // that Join has opened for this member; else nil
 }
 
 // Job returns the member's job.
-func (m *Member) Job() *Job { return m.job }
+func (m *Member) Job() *Job { return m.job.front() }
 
 // Close finishes the part of a member that Join has returned, as Job.Close does, and ends its session
 // with the daemon. Without such a confirmation, the other members get a MemberLostError. The members
 // of Configure have no session of their own: Job.Close finishes them.
 func (m *Member) Close(ctx context.Context) error {
 	if m.closes == nil {
-		return &InputError{fmt.Sprintf("close of rank %d", m.rank), "it has no session of its own; close its job"}
+		return &InputError{fmt.Sprintf("close of rank %d", m.Rank()), "it has no session of its own; close its job"}
 	}
 	return errors.Join(m.job.Close(ctx), m.closes.Close())
 }
 
-// Rank returns the member's rank in the job.
-func (m *Member) Rank() int { return m.rank }
+// Rank returns the member's rank in the job; on a tree of cards, the global one.
+func (m *Member) Rank() int { return m.global }
 
 // MemberStats counts what a member sent and received.
 type MemberStats struct {

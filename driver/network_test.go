@@ -115,7 +115,7 @@ func TestNoDuplicatesWithoutFaults(t *testing.T) {
 }
 
 // keepForever gives a card the longest lease, for machines that may stop the owner for seconds.
-func keepForever(t *testing.T, card *driver.Card) {
+func keepForever(t testing.TB, card *driver.Card) {
 	t.Helper()
 	if _, err := card.WriteRegister(testContext(t), wire.RegLease, wire.MaxLease); err != nil {
 		t.Fatal(err)
@@ -385,10 +385,10 @@ func TestCardWithAnUpPort(t *testing.T) {
 		_, err := card.WriteRegister(testContext(t), addr, 0)
 		wantError[*driver.RefusedError](t, err, name)
 	}
-	_, err = driver.NewNetworkCard("cpu:parent=true", wire.Address{Station: 1}, 1)
-	wantError[*driver.NoCardError](t, err, "no up port", "model:parent=true")
-	if _, err := driver.NewNetworkCard("model:parent=true", wire.Address{Station: 1}, 1); err != nil {
-		t.Error(err)
+	for _, scheme := range []string{"cpu", "model"} {
+		if _, err := driver.NewNetworkCard(scheme+":parent=true", wire.Address{Station: 1}, 1); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -39,8 +39,9 @@ func IsSoftware(name string) bool {
 }
 
 // NewNetworkCard makes the card in software that a name describes, with an address of its own and as
-// many Ethernet ports, 1 for a card behind a socket: as Open does for "cpu:", "cpu:DIR" and
-// "cpu:OPTION=VALUE,...", but on a network. The card in DIR must have been generated for one.
+// many Ethernet ports, 0 for a card behind a socket: as Open does for "cpu:", "cpu:DIR" and
+// "cpu:OPTION=VALUE,...", but on a network. The card in DIR must have been generated for one. A card with
+// shell roce ("model:shell=roce") needs Ethernet ports.
 func NewNetworkCard(name string, own wire.Address, ethernet int) (NetworkCard, error) {
 	card, err := newNetworkCard(name, own, ethernet)
 	if err != nil {
@@ -60,17 +61,24 @@ func newNetworkCard(name string, own wire.Address, ethernet int) (NetworkCard, e
 		if err != nil {
 			return nil, err
 		}
-		g.Ethernet = ethernet
-		return build(g, own)
+		return buildOnNetwork(build, g, own, ethernet)
 	}
 	manifest, err := transport.ReadManifest(address)
 	if err != nil {
 		return nil, err
 	}
 	g := manifestGeometry(manifest)
-	g.Ethernet = ethernet
-	if g.Shell != wire.ShellUDP {
-		return nil, fmt.Errorf("its shell is %v; a card on a network has the shell %v", g.Shell, wire.ShellUDP)
+	if !g.Shell.Network() {
+		return nil, fmt.Errorf("its shell is %v; a card on a network has the shell %v or %v", g.Shell, wire.ShellUDP, wire.ShellRoCE)
 	}
+	return buildOnNetwork(build, g, own, ethernet)
+}
+
+// buildOnNetwork builds a card with Ethernet ports, or with none of its own.
+func buildOnNetwork(build func(geometry, wire.Address) (NetworkCard, error), g geometry, own wire.Address, ethernet int) (NetworkCard, error) {
+	if g.Shell == wire.ShellRoCE && ethernet == 0 {
+		return nil, errors.New("its shell is roce, for which it needs Ethernet ports: tributary sim CARD -port PORT")
+	}
+	g.Ethernet = max(1, ethernet)
 	return build(g, own)
 }

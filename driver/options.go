@@ -27,6 +27,8 @@ type options struct {
 	tell    func(away *DiedError) // of reopens; may be nil
 	warn    func(text string)     // may be nil
 
+	fixedWindow bool
+
 	expected JobConfig // of a job to join
 }
 
@@ -95,6 +97,13 @@ func WithReopen(tell func(away *DiedError)) Option {
 // not compared.
 func WithJob(cfg JobConfig) Option {
 	return func(o *options) { o.expected = cfg }
+}
+
+// WithFixedWindow keeps as many chunks in flight as the job's window allows, whatever the network marks or
+// loses. Without it, a job on a network shrinks its windows where queues grow (NETWORK.md, section 8). It
+// has no effect on other cards.
+func WithFixedWindow() Option {
+	return func(o *options) { o.fixedWindow = true }
 }
 
 // ReduceOption changes one call of Reduce, AllReduce or Start.

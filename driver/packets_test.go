@@ -15,15 +15,68 @@ import (
 	"tributary/driver/wire"
 )
 
+// inbox has the packets that came for the host over a link in this process. It loses nothing.
+type inbox struct {
+	mu   sync.Mutex
+	came sync.Cond
+	in   []transport.Packet
+	over bool
+}
+
+func newInbox() *inbox {
+	b := &inbox{}
+	b.came.L = &b.mu
+	return b
+}
+
+// put adds a packet, which the inbox keeps.
+func (b *inbox) put(datagram []byte, mark wire.ECN) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.in = append(b.in, transport.Packet{Bytes: datagram, ECN: mark})
+	b.came.Broadcast()
+}
+
+func (b *inbox) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
+}
+
+func (b *inbox) ReadPackets(batch []transport.Packet) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.in) == 0 && !b.over {
+		b.came.Wait()
+	}
+	if b.over {
+		return 0, net.ErrClosed
+	}
+	n := min(len(batch), len(b.in))
+	for i, p := range b.in[:n] {
+		batch[i].Bytes, batch[i].ECN = append(batch[i].Bytes[:0], p.Bytes...), p.ECN
+	}
+	b.in = slices.Delete(b.in, 0, n)
+	return n, nil
+}
+
+func (b *inbox) Limits() transport.PacketLimits { return transport.PacketLimits{} }
+
+func (b *inbox) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	b.came.Broadcast()
+	return nil
+}
+
 // memory is a link of packets to a card in this process: it loses nothing, and works in bubbles.
 type memory struct {
-	mu    sync.Mutex
-	came  sync.Cond
+	*inbox
+	mu    sync.Mutex // guards the rest
 	card  *model.Endpoint
 	began time.Time
-	in    []transport.Packet // for the host
-	sent  int                // packets of the host
-	over  bool
+	sent  int // packets of the host
 }
 
 // written returns the number of packets that the host has sent.
@@ -67,8 +120,7 @@ func serveInMemory(t testing.TB, cfg model.Config) transport.PacketConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &memory{card: card, began: time.Now()}
-	m.came.L = &m.mu
+	m := &memory{inbox: newInbox(), card: card, began: time.Now()}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -88,7 +140,7 @@ func (m *memory) tick() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.exchange()
-	return !m.over
+	return !m.isClosed()
 }
 
 // exchange advances the card's clock to real time, and takes what the card sends. The caller holds mu.
@@ -101,32 +153,14 @@ func (m *memory) exchange() {
 		if !ok {
 			return
 		}
-		m.in = append(m.in, transport.Packet{Bytes: datagram, ECN: mark})
-		m.came.Broadcast()
+		m.put(datagram, mark)
 	}
-}
-
-func (m *memory) ReadPackets(batch []transport.Packet) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for len(m.in) == 0 && !m.over {
-		m.came.Wait()
-	}
-	if m.over {
-		return 0, net.ErrClosed
-	}
-	n := min(len(batch), len(m.in))
-	for i, p := range m.in[:n] {
-		batch[i].Bytes, batch[i].ECN = append(batch[i].Bytes[:0], p.Bytes...), p.ECN
-	}
-	m.in = slices.Delete(m.in, 0, n)
-	return n, nil
 }
 
 func (m *memory) WritePackets(buf []byte, ends []int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
+	if m.isClosed() {
 		return net.ErrClosed
 	}
 	start := 0
@@ -136,16 +170,6 @@ func (m *memory) WritePackets(buf []byte, ends []int) error {
 		m.exchange()
 		start = end
 	}
-	return nil
-}
-
-func (m *memory) Limits() transport.PacketLimits { return transport.PacketLimits{} }
-
-func (m *memory) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.over = true
-	m.came.Broadcast()
 	return nil
 }
 

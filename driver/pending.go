@@ -8,7 +8,8 @@ import "context"
 // Pending is a reduction that was started. It goes on by itself, and its arrays are in use until it
 // is over.
 type Pending struct {
-	call *call
+	call *call         // of a job; else nil
+	tree *forestCall   // of several trees; else nil
 	done chan struct{} // closed when err is set
 	err  error
 }
@@ -39,6 +40,9 @@ func (j *Job) startReduce(ctx context.Context, dst []byte, inputs [][]byte, arri
 	n, err := j.checkArrays(dst, inputs)
 	if err != nil {
 		return nil, err
+	}
+	if w := j.tree(); w != nil {
+		return w.startPending(ctx, optionsOf(opts), arrived, dst, n, inputs)
 	}
 	return newCall(j.whole).goOn(ctx, optionsOf(opts), arrived, dst, n, inputs...)
 }
@@ -99,6 +103,9 @@ func (p *Pending) Wait(ctx context.Context) error {
 	case <-p.done:
 		return p.err
 	case <-ctx.Done():
+		if p.tree != nil {
+			return &StoppedError{Card: p.tree.forest.names(), What: "wait for a reduction", Err: ctx.Err()}
+		}
 		j := p.call.flow.job
 		return &StoppedError{Card: j.card.name, What: "wait for a reduction", Err: ctx.Err(), job: j.name}
 	}
@@ -109,6 +116,9 @@ func (p *Pending) Wait(ctx context.Context) error {
 func (p *Pending) Partials() []Partial {
 	select {
 	case <-p.done:
+		if p.tree != nil {
+			return p.tree.partials()
+		}
 		return p.call.partials()
 	default:
 		return nil

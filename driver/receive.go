@@ -15,8 +15,8 @@ import (
 // takeResult passes a result or replay to the flows.
 func (j *Job) takeResult(f *frame.Frame, now time.Time) {
 	partial := f.Flags&wire.FlagPartial != 0
-	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || partial != (f.Mask != j.ranks) ||
-		partial && (!j.cfg.Partial || f.Mask == 0 || f.Mask&^j.ranks != 0) {
+	if f.Format != j.card.info.Result || int(f.Length) != j.cfg.Chunk || partial != (f.Mask != j.everyone()) ||
+		partial && (!j.cfg.Partial || f.Mask == 0 || f.Mask&^j.everyone() != 0) {
 		return // not a sum of this job's members
 	}
 	idle := f.Receivers & j.here
@@ -55,13 +55,19 @@ func (f *flow) take(r *frame.Frame, now time.Time) {
 		f.job.history.keep(r)
 	}
 	switch {
-	case !s.again && f.ranks == f.job.ranks:
+	case !s.again && f.isWhole():
 		f.sample(now.Sub(s.sent))
 	case r.Kind == wire.KindReplay:
 		f.noteAnswer(s, now, f.ranks&r.Receivers != 0)
 	}
 	f.noteOrder(s.order)
 	f.setResend(s, 0)
+	if f.congestion != nil {
+		if r.Kind == wire.KindReplay {
+			f.congestion.lose(r.VID, f.vid(f.next)) // the result was lost
+		}
+		f.congestion.take(r.VID, f.vid(f.next), isMarked(r.Flags))
+	}
 	s.held = true
 	f.held++
 	f.job.heardOf()
@@ -128,20 +134,28 @@ func (j *Job) takeStatus(h *frame.Header, now time.Time) {
 		}
 	case wire.CodeOverdue:
 		j.takeOverdue(h)
-	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
-		// A refusal of a late or duplicated packet. If data was lost too, the next ask finds
-		// that.
-		m.stats.Refused++
 	default:
 		m.stats.Refused++
+		if passes(h.Code) {
+			return // if data was lost too, the next ask finds that
+		}
 		if j.finish.left != 0 && (m.out != nil || int32(h.VID-m.next) < 0) {
 			return // a refusal of a late copy, after all members have finished
 		}
-		refused := &RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, h.Rank), Code: h.Code, job: j.name}
+		refused := &RefusedError{Card: j.card.name, What: fmt.Sprintf("chunk %d of rank %d", h.VID, m.Rank()), Code: h.Code, job: j.name}
 		if !j.doubts(refused) {
 			j.endLocked(refused)
 		}
 	}
+}
+
+// passes reports whether a code is the refusal of a late or duplicated packet, which needs no remedy.
+func passes(code wire.Code) bool {
+	switch code {
+	case wire.CodeLate, wire.CodeEarly, wire.CodeNotReady, wire.CodeDuplicate:
+		return true
+	}
+	return false
 }
 
 // takeMissing handles the reply to an ask: the ranks whose contribution the card lacks. This
@@ -153,13 +167,16 @@ func (f *flow) takeMissing(h *frame.Header, now time.Time) {
 	}
 	f.noteAnswer(s, now, f.ranks>>h.Rank&1 != 0)
 	known := s.known
-	if s.lacks(h.Mask, f.job.ranks) && known {
+	if s.lacks(h.Mask, f.job.everyone()) && known {
 		f.moved = now
 	}
 	f.noteOrder(s.order)
 	f.ordered(s) // the missing ranks send it now
-	f.setResend(s, s.missing&f.ranks)
+	f.setResend(s, f.job.local(s.missing)&f.ranks)
 	if s.resend != 0 {
+		if f.congestion != nil {
+			f.congestion.lose(h.VID, f.vid(f.next))
+		}
 		f.job.card.due = true
 	}
 }

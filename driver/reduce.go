@@ -64,6 +64,9 @@ func (j *Job) ReduceBytes(ctx context.Context, dst []byte, inputs [][]byte, opts
 	if err != nil {
 		return err
 	}
+	if w := j.tree(); w != nil {
+		return w.reduce(ctx, optionsOf(opts), dst, n, inputs)
+	}
 	return j.whole.own.reduce(ctx, optionsOf(opts), dst, n, inputs...)
 }
 
@@ -125,12 +128,17 @@ func (m *Member) checkBuffers(dst, src []byte) (int, error) {
 }
 
 // bufferName returns the name of the member's buffer in messages.
-func (m *Member) bufferName() string { return fmt.Sprintf("buffer of rank %d", m.rank) }
+func (m *Member) bufferName() string { return fmt.Sprintf("buffer of rank %d", m.Rank()) }
 
 // checkArrays rejects arrays that cannot be reduced, and returns their number of elements.
 func (j *Job) checkArrays(dst []byte, inputs [][]byte) (int, error) {
-	if len(inputs) != len(j.members) {
-		return 0, &InputError{"inputs", fmt.Sprintf("%d arrays for a job of %d workers; every worker has one", len(inputs), len(j.members))}
+	return j.checkArraysOf(j.workers(), dst, inputs)
+}
+
+// checkArraysOf is checkArrays for another number of workers.
+func (j *Job) checkArraysOf(workers int, dst []byte, inputs [][]byte) (int, error) {
+	if len(inputs) != workers {
+		return 0, &InputError{"inputs", fmt.Sprintf("%d arrays for a job of %d workers; every worker has one", len(inputs), workers)}
 	}
 	n, why := j.elements(dst)
 	if why != "" {

@@ -191,7 +191,7 @@ func registerName(addr uint32) string {
 			return r.Name
 		}
 	}
-	counters := wire.CountersOf(wire.ShellUDP)
+	counters := wire.CountersOf(wire.ShellRoCE)
 	if i := (addr - wire.CounterBase) / 8; addr >= wire.CounterBase && int(i) < len(counters) {
 		return "counter " + counters[i].Name
 	}

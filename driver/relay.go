@@ -77,11 +77,9 @@ func (c *Card) ConfigureRelay(ctx context.Context, cfg RelayConfig, remote Remot
 		return nil, &InputError{"relay", "card " + c.name + " takes arrays, not frames"}
 	}
 	r := &Relay{remote: remote, first: cfg.FirstVID, seen: cfg.Seen, avoid: cfg.Avoid, members: cfg.Members}
-	job, err := c.configure(ctx, cfg.JobConfig, r)
-	if err != nil {
+	if _, err := c.configure(ctx, cfg.JobConfig, r); err != nil { // it sets r.job
 		return nil, err
 	}
-	r.job = job
 	return r, nil
 }
 

@@ -242,6 +242,34 @@ func TestRelayEnds(t *testing.T) {
 	})
 }
 
+// TestCloseDuringRelaySetUp: a card that is closed while ConfigureRelay returns ends the job, and no
+// data race is there (under -race).
+func TestCloseDuringRelaySetUp(t *testing.T) {
+	for range 20 {
+		card := openSmall(t)
+		e := newElsewhere(t, arrays(1, 2, 10))
+		returned := make(chan error, 1)
+		go func() {
+			_, err := card.ConfigureRelay(testContext(t), driver.RelayConfig{JobConfig: driver.JobConfig{Workers: 2}}, e)
+			returned <- err
+		}()
+		for setUp := false; !setUp; {
+			jobs, err := card.Jobs(testContext(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			setUp = jobs[0].SetUp
+		}
+		card.Close()
+		if err := <-returned; err != nil {
+			continue // the card was closed first
+		}
+		if err := <-e.ended; err == nil {
+			t.Error("the job ended without a reason")
+		}
+	}
+}
+
 // TestRelayEpochs: a relayed job's epoch is later than those that members have seen, and none of those to
 // avoid.
 func TestRelayEpochs(t *testing.T) {

@@ -21,6 +21,7 @@ type seats struct {
 	begun     bool          // started is closed
 	announces bool          // the daemon knows the job and takes calls
 	over      bool          // the daemon has ended the job
+	queues    bool          // its data goes over queue pairs
 	direct    bool          // its data goes to a card on a network, not through the daemon
 	agreed    *uint32       // direct seats send no data from this VID on; nil: none at all
 }
@@ -34,13 +35,13 @@ func (c *Card) sit(nonce uint64, w *protocol.Waiting, made *JobConfig) *Member {
 			cfg.Here, cfg.Wait, cfg.Queue = made.Here, made.Wait, made.Queue
 			cfg.OnOutage, cfg.OnOverdue, cfg.OnWaiting, cfg.OnLost = made.OnOutage, made.OnOverdue, made.OnWaiting, made.OnLost
 		}
-		complete, err := c.info.Complete(cfg)
+		complete, err := c.Complete(cfg)
 		if err != nil || int(w.GetRank()) >= complete.Workers {
 			return nil
 		}
 		j = newJob(c, complete, 0, 0, c.accesses.trip)
 		j.name = fmt.Sprintf(", job %016x", nonce)
-		j.seats = &seats{nonce: nonce, started: make(chan struct{}), direct: c.direct()}
+		j.seats = &seats{nonce: nonce, started: make(chan struct{}), direct: c.direct(), queues: c.link.rdma != nil}
 		j.here, j.stopped = 0, true
 		c.seated = append(c.seated, j)
 	}
@@ -100,6 +101,7 @@ func (j *Job) beginEpoch(b *protocol.Begin) {
 			f.moved = now
 		}
 		j.seats.noteStarted()
+		j.connectPairs(b.Connections)
 	}
 	j.stopped, j.pause = false, nil
 	c.noteSeen(uint16(b.Epoch))
@@ -172,7 +174,8 @@ func (j *Job) tell(m *protocol.ToDaemon) {
 	}
 }
 
-// stopEpoch stops the job: the card, or a member, has gone. Each seat here reports what it holds.
+// stopEpoch stops the job: the card, or a member, has gone. Each seat here reports what it holds, unless its
+// blocks stay with the daemon, which continues by itself.
 func (j *Job) stopEpoch(s *protocol.Stop) {
 	c := j.card
 	j.stopped = true
@@ -180,11 +183,19 @@ func (j *Job) stopEpoch(s *protocol.Stop) {
 		c.unpinned.Wait()
 	}
 	died := &DiedError{Card: c.name, Err: errors.New(s.Cause)}
-	j.rest(died, time.Now())
+	blocks := c.link.blocks != nil
+	if blocks {
+		j.outage.note(died, time.Now())
+	} else {
+		j.rest(died, time.Now())
+	}
 	j.outage.patience = time.AfterFunc(j.cfg.CarryOn+c.opts.timeout, func() { j.endStop(died) })
 	if j.cfg.OnOutage != nil && j.seats.begun {
 		o := Outage{Card: c.name, Cause: died, Patience: j.cfg.CarryOn, VID: j.firstLacking()}
 		c.unlocked(func() { j.cfg.OnOutage(o) })
+	}
+	if blocks {
+		return
 	}
 	for _, rank := range bitSlice(j.here) {
 		j.tell(&protocol.ToDaemon{Message: &protocol.ToDaemon_Report{Report: j.report(rank)}})
@@ -207,8 +218,11 @@ func (j *Job) rest(cause *DiedError, now time.Time) {
 		f.rewind()
 	}
 	j.catchUp()
-	j.outage.cause, j.outage.went = cause, now
+	j.outage.note(cause, now)
 }
+
+// note records what ended the epoch.
+func (o *outage) note(cause *DiedError, now time.Time) { o.cause, o.went = cause, now }
 
 // catchUp gives all flows the results that other members hold.
 func (j *Job) catchUp() {
@@ -304,6 +318,8 @@ func (j *Job) endedByDaemon(e *protocol.Ended) {
 		err = &NotStartedError{Card: j.card.name, Missing: ints(e.Ranks), Text: e.Text}
 	case protocol.Cause_MEMBER_LOST:
 		err = &MemberLostError{Card: j.card.name, Ranks: ints(e.Ranks)}
+	case protocol.Cause_MEMBER_FAILED:
+		err = &MemberFailedError{Card: j.card.name, Ranks: ints(e.Ranks), Text: e.Text}
 	case protocol.Cause_CALLS_DIFFER:
 		err = &CallsDifferError{Card: j.card.name, Ranks: ints(e.Ranks), Text: e.Text}
 	case protocol.Cause_NO_SLOTS:
@@ -329,6 +345,9 @@ func (j *Job) cardLost(why error) error {
 // unless it did that itself, or sees the session end.
 func (j *Job) leaveSeats() {
 	c := j.card
+	for _, m := range j.members {
+		m.part()
+	}
 	lost := (*LostError)(nil)
 	switch {
 	case j.err == nil, j.seats.over, errors.Is(j.err, ErrClosed):

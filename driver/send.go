@@ -17,8 +17,10 @@ func (j *Job) addPacket(out *batch, now time.Time) bool {
 	switch {
 	case j.card.arrays != nil:
 		return false // the card has the arrays
+	case j.overQueues():
+		return false
 	case j.card.link.blocks != nil:
-		for j.sendBlock(now) {
+		for !j.stopped && j.sendBlock(now) { // copying releases the mutex
 		}
 		return false
 	case j.relay != nil:
@@ -32,12 +34,12 @@ func (j *Job) addPacket(out *batch, now time.Time) bool {
 	return added
 }
 
-// addData adds the next packet of data that the window allows, and reports whether there is one. It
+// addData adds the next packet of data that the windows allow, and reports whether there is one. It
 // releases the mutex while it builds the packet, with the call pinned.
 func (j *Job) addData(out *batch, now time.Time) bool {
 	for n := range j.flows {
 		f := j.flows[(j.turn+n)%len(j.flows)]
-		for f.next < min(f.chunks, f.low+len(f.ring)) && !f.pausesAt(f.next) {
+		for f.next < min(f.chunks, f.low+len(f.ring)) && !f.pausesAt(f.next) && f.mayBegin() {
 			if f.members[f.turn].out != nil {
 				f.pass(now)
 				continue
@@ -55,6 +57,12 @@ func (j *Job) addData(out *batch, now time.Time) bool {
 func (f *flow) pausesAt(i int) bool {
 	p := f.job.pause
 	return p != nil && int32(f.vid(i)-*p) >= 0 || f.job.awaitsAgreement(f.vid(i))
+}
+
+// mayBegin reports whether the congestion window has room for the next chunk, or some member has sent it
+// already. Repeats and asks need no room.
+func (f *flow) mayBegin() bool {
+	return f.congestion == nil || f.turn > 0 || f.congestion.allows(f.next-f.held)
 }
 
 // pass records that the member in turn has sent its next chunk, or has none to send.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc/test/bufconn"
 
@@ -41,6 +42,21 @@ func TestServedNetwork(t *testing.T) {
 	runServed(t)
 	t.Run("PendingLeaves", TestPendingLeaves)
 	t.Run("Exceptions", TestExceptions)
+}
+
+// TestServedMarks: marks in the IP headers of results reach members behind a daemon, which keeps no window.
+func TestServedMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		card := open(t, serveShared(t, "TestServedMarks", wide, 64<<10))
+		job := configure(t, card, driver.JobConfig{Window: 64})
+		sums(t, job, 2, 300*16)
+		if got := job.Congestion(); got.Marked != 300 || got.Cuts < 6 || got.MeanWindow > 16 {
+			t.Errorf("%+v", got)
+		}
+		if err := job.Close(testContext(t)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func runServed(t *testing.T) {
@@ -92,6 +108,9 @@ func (local) Addr() net.Addr { return &net.UnixAddr{Name: "daemon", Net: "unix"}
 func openBehind(t testing.TB, suite string, cfg model.Config, capacity int) (*driver.Card, error) {
 	var behind transport.Conn
 	switch suite {
+	case "TestServedMarks":
+		link := &congested{PacketConn: serveInMemory(t, onNetwork(cfg)), marks: always, sent: map[uint32]bool{}, came: map[uint32]bool{}}
+		return driver.OpenPackets(testContext(t), "behind", link)
 	case "TestServedNetwork":
 		return driver.OpenPackets(testContext(t), "behind", serveInMemory(t, onNetwork(cfg)))
 	case "TestServedCPU":
@@ -122,7 +141,7 @@ func serveShared(t testing.TB, suite string, cfg model.Config, capacity int) tra
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() {
-		ended <- daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{}).Serve(serving, listener, 0)
+		ended <- daemon.New(map[string]daemon.Card{"card": card}, daemon.Options{}).Serve(serving, listener, 0)
 	}()
 	t.Cleanup(func() {
 		stop()

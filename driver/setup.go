@@ -45,8 +45,14 @@ func (c *Card) nextEpoch(ctx context.Context, l *link, number uint8) (uint16, er
 
 // lastEpoch returns the epoch of the number's last job, and whether there was one.
 func (c *Card) lastEpoch(ctx context.Context, l *link, number uint8) (epoch uint16, set bool, err error) {
+	epoch, set, _, err = c.jobState(ctx, l, number)
+	return epoch, set, err
+}
+
+// jobState returns the epoch of the number's last job, whether there was one, and whether it runs.
+func (c *Card) jobState(ctx context.Context, l *link, number uint8) (epoch uint16, set, running bool, err error) {
 	state, err := c.readOn(ctx, l, wire.JobAddr(wire.RegJobState, int(number)))
-	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, err
+	return uint16(state >> stateEpochShift), state&stateEpochSet != 0, state&stateSetUp != 0, err
 }
 
 // mostSetUps limits how often setUp repeats. Each failure needs a delayed copy of a frame that
@@ -149,13 +155,13 @@ func (j *Job) staged(ctx context.Context, l *link) ([]frame.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]frame.Header{
+	return slices.Concat([]frame.Header{
 		writeHeader(wire.RegJobToken, j.card.token),
 		writeHeader(wire.RegJobPorts, j.ports()),
 		writeHeader(wire.RegJobChunk, uint64(j.cfg.Chunk)),
 		writeHeader(wire.RegJobWindow, uint64(j.cfg.Window)),
 		writeHeader(wire.RegJobDeadline, deadline),
-	}, members...), nil
+	}, members, j.stagedTree()), nil
 }
 
 // stagedMembers returns the writes that stage the addresses of the members of a card on a network. Members
@@ -163,6 +169,9 @@ func (j *Job) staged(ctx context.Context, l *link) ([]frame.Header, error) {
 func (j *Job) stagedMembers(ctx context.Context, l *link) (writes []frame.Header, err error) {
 	if !l.packets {
 		return nil, nil
+	}
+	if j.connected != nil {
+		return j.stagedConnections(), nil
 	}
 	own, err := j.card.source(ctx, l)
 	if err != nil {
@@ -172,6 +181,9 @@ func (j *Job) stagedMembers(ctx context.Context, l *link) (writes []frame.Header
 		at := own
 		if j.relay != nil && j.relay.members != nil {
 			at = j.relay.members[rank]
+		}
+		if j.branch != nil && rank < len(j.branch.members) && j.branch.members[rank] != (wire.Address{}) {
+			at = j.branch.members[rank] // of a card below
 		}
 		writes = append(writes,
 			writeHeader(wire.MemberAddr(wire.RegMemberAddress, port), at.Station),
@@ -218,13 +230,25 @@ func (j *Job) stateIn(epoch uint16) uint64 {
 	return stateSetUp | stateEpochSet | uint64(epoch)<<stateEpochShift | uint64(j.number)<<stateJobShift
 }
 
-// boundMembers returns the entries of the address table that the staged addresses have become, as if
-// they had been written.
+// boundMembers returns the entries of the address table that the staged addresses have become, and what
+// has become of that of a tree, as if they had been written.
 func (j *Job) boundMembers(staged []frame.Header) (entries []frame.Header) {
 	for _, h := range staged {
 		if of0, port, ok := wire.SplitMemberAddr(h.VID); ok {
 			entry := wire.TableAddr(wire.RegJobAddress+(of0-wire.RegMemberAddress), int(j.number), port)
 			entries = append(entries, writeHeader(entry, h.Mask))
+		}
+		if port, ok := wire.SplitConnectionAddr(h.VID); ok {
+			entries = append(entries, writeHeader(wire.JobConnectionAddr(int(j.number), port), h.Mask))
+		}
+		if port, ok := wire.SplitRanksAddr(h.VID); ok {
+			entries = append(entries, writeHeader(wire.JobRanksAddr(int(j.number), port), h.Mask))
+		}
+		switch h.VID {
+		case wire.RegJobParent:
+			entries = append(entries, writeHeader(wire.JobAddr(wire.RegJobUp, int(j.number)), h.Mask))
+		case wire.RegTreeRanks:
+			entries = append(entries, writeHeader(wire.JobAddr(wire.RegJobTree, int(j.number)), h.Mask))
 		}
 	}
 	return entries

@@ -31,6 +31,8 @@ type session interface {
 	Name() string
 	// Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
 	Block() int
+	// Tree returns the cards, if the card is a tree of cards; else nil.
+	Tree() []*protocol.TreeCard
 	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close.
 	Memory() []byte
 	Release()
@@ -174,6 +176,9 @@ func (c *Card) configureShared(ctx context.Context, cfg JobConfig) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkQueues(l); err != nil {
+		return nil, err
+	}
 	created, err := c.ask(ctx, l, "set-up of a job", nil, func(number uint64) *protocol.ToDaemon {
 		return &protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{
 			Request: number, Parameters: cfg.Parameters(), WaitNs: uint64(cfg.Wait), Queue: cfg.Queue}}}
@@ -251,6 +256,9 @@ func (c *Card) join(ctx context.Context, nonce uint64, rank int, expected *proto
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkQueues(l); err != nil {
+		return nil, err
+	}
 	from, err := c.joinFrom(ctx, l)
 	if err != nil {
 		return nil, err
@@ -270,8 +278,16 @@ func (c *Card) join(ctx context.Context, nonce uint64, rank int, expected *proto
 	if m == nil {
 		return nil, &failure{at: place{card: c.name}, what: "the daemon's answer to a join has no seat"}
 	}
+	if l.rdma != nil {
+		if err := c.connectMember(ctx, l, m); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
 }
+
+// IsTree reports whether a daemon offers a tree of cards as this card.
+func (c *Card) IsTree() bool { return c.shared && c.currentLink().session.Tree() != nil }
 
 // hear handles a message of the daemon, in the goroutine that reads them.
 func (c *Card) hear(l *link, m *protocol.ToClient) {
@@ -285,6 +301,8 @@ func (c *Card) hear(l *link, m *protocol.ToClient) {
 		c.answered(m.Refused.Request, l, &protocol.ToClient{Message: m})
 	case *protocol.ToClient_Created:
 		c.answered(m.Created.Request, l, &protocol.ToClient{Message: m})
+	case *protocol.ToClient_Connected:
+		c.answered(m.Connected.Request, l, &protocol.ToClient{Message: m})
 	case *protocol.ToClient_Waiting:
 		c.hearWaiting(l, m.Waiting)
 	case *protocol.ToClient_Begin:

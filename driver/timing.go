@@ -37,7 +37,8 @@ const (
 //
 // A sample is the time from an ask to its reply, or from a chunk to its result when all members
 // are in one call. A member that waits for other members takes no sample from its results. Each
-// member would learn the others' waits and wait longer itself.
+// member would learn the others' waits and wait longer itself. In a tree of cards this holds for
+// all members at a card with a parent, because their results wait for the other cards.
 //
 // The calls of a job share a timing, and each has its own backOff.
 type timing struct {

@@ -112,13 +112,17 @@ func (d *datagrams) next(f *frame.Frame) bool {
 }
 
 // noteMarks counts the two marks that a member sees (NETWORK.md, section 2): the merged one of the
-// ways to the card, and that of the packet's own way.
+// ways to the card, and that of the packet's own way. It then merges them in the flags of a result: both
+// reduce the windows, also those of members behind a relay.
 func (d *datagrams) noteMarks(f *frame.Frame, own wire.ECN) {
 	if wire.ECN(f.Flags&wire.FlagECN) == wire.CE && f.Payload != nil {
 		d.toCard++
 	}
 	if own == wire.CE {
 		d.toHost++
+		if f.Payload != nil {
+			f.Flags |= uint8(wire.CE)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ func TestCommentsNameModulesOfTheCard(t *testing.T) {
 		cards = append(cards, "-lanes 1 -board "+b.Name)
 	}
 	cards = append(cards, "-lanes 2 -sum fused -dsp", "-lanes 2 -sum fused -dsp -board ecpix5", "-lanes 2 -format int32 -saturate",
-		"-lanes 2 -format bf16 -result fp32", "-lanes 2 -sum exact -format bf16 -result fp32")
+		"-lanes 2 -format bf16 -result fp32", "-lanes 2 -sum exact -format bf16 -result fp32", "-lanes 2 -shell none -parent",
+		"-lanes 2 -shell none -parent -jobs 2 -sum exact")
 
 	named := regexp.MustCompile(`\b(left|agg)_\w+`)
 	for _, line := range cards {

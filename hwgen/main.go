@@ -94,7 +94,10 @@ func generate(ctx context.Context, o config.Options, stdout, stderr io.Writer) e
 	if _, err := io.WriteString(stdout, emit.Summary(p)); err != nil || o.DryRun {
 		return err
 	}
-	next := "make -C " + quoted(filepath.Join(o.Dir, "sim")) + " test"
+	next := "make -C " + quoted(filepath.Join(o.Dir, "sim"))
+	if p.HasSelftest() {
+		next += " test"
+	}
 	if o.Board != "" {
 		next += ", make -C " + quoted(filepath.Join(o.Dir, "board"))
 	}

@@ -24,6 +24,7 @@ import (
 
 	"tributary/driver/wire"
 	"tributary/hwgen/boards"
+	"tributary/hwgen/leaf"
 	"tributary/rtl"
 )
 
@@ -31,10 +32,13 @@ var update = flag.Bool("update", false, "rewrite the golden folders")
 
 // goldens are small cards of every shape that changes the text.
 var goldens = map[string]string{
-	"l4_w3_stream": "-lanes 4 -workers 3 -chunk 32 -window 2",
-	"l2_w1_none":   "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
-	"l2_w3_udp":    "-lanes 2 -workers 3 -shell udp -chunk 8 -window 2",
-	"l1_w2_bundle": "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
+	"l4_w3_stream":     "-lanes 4 -workers 3 -chunk 32 -window 2",
+	"l2_w1_none":       "-lanes 2 -workers 1 -shell none -chunk 8 -window 1",
+	"l2_w3_udp":        "-lanes 2 -workers 3 -shell udp -chunk 8 -window 2",
+	"l2_w3_parent":     "-lanes 2 -workers 3 -jobs 2 -shell none -parent -chunk 8 -window 2",
+	"l2_w2_udp_parent": "-lanes 2 -workers 2 -jobs 2 -shell udp -ethernet 2 -parent -chunk 8 -window 2",
+	"l2_w2_roce":       "-lanes 2 -workers 2 -shell roce -chunk 64 -window 2",
+	"l1_w2_bundle":     "-lanes 1 -workers 2 -link 8 -chunk 4 -window 4 -prefix left -bundle",
 }
 
 // goldenParts are cards whose partFiles are golden: each sum's lane and its core, and a card with
@@ -171,8 +175,17 @@ func copies(t *testing.T) map[string]bool {
 				return err
 			}
 			text, err := fs.ReadFile(from, path)
-			texts[string(text)] = true
-			return err
+			if err != nil {
+				return err
+			}
+			for _, parent := range []bool{false, true} {
+				resolved, err := leaf.Resolve(string(text), leaf.Parent, parent)
+				if err != nil {
+					return err
+				}
+				texts[resolved] = true
+			}
+			return nil
 		}))
 	}
 	return texts
@@ -440,7 +453,7 @@ func TestUsageErrors(t *testing.T) {
 	assert.Equal(t, `hwgen: -frobnicate: no such flag
 hwgen: -lanes 3: must be a power of two, 1 to 64
 hwgen: -workers 99: must be 1 to 64
-hwgen: -shell ring: must be stream, none or udp
+hwgen: -shell ring: must be stream, none, udp or roce
 hwgen: nothing was written; hwgen -h lists the flags
 `, stderr)
 	assert.Empty(t, contents(t, "."))
@@ -586,6 +599,7 @@ func TestNetworkManifest(t *testing.T) {
 		"-lanes 4 -link 64 -chunk 2048":                 {3 * (8 + 14 + 20 + 8 + 30 + 8192 + 4 + 4 + 12), 64},
 		"-lanes 1 -link 8 -format fp8e5m2 -result fp32": {3 * (8 + 14 + 20 + 8 + 30 + 4*256 + 4 + 4 + 12), 8},
 		"-lanes 1 -link 8 -chunk 1":                     {3 * (8 + 14 + 20 + 8 + 30 + 4 + 4 + 4 + 12), 8},
+		"-lanes 4 -link 64 -chunk 1024 -shell roce":     {3 * (8 + 14 + 20 + 8 + 12 + 4096 + 4 + 4 + 12), 64},
 	} {
 		_, text, stderr := hwgen("-workers 3 -shell udp -mac 0a:00:00:00:00:01 -ip 10.0.0.1 -udp-port 7 -json -dry-run " + line)
 		require.Empty(t, stderr)
@@ -602,7 +616,11 @@ func TestNetworkManifest(t *testing.T) {
 			}
 		}
 		require.NoError(t, json.Unmarshal([]byte(text), &m))
-		assert.Equal(t, []any{"udp", want.bits, 1, "0a:00:00:00:00:01", "10.0.0.1", 7}, []any{m.Shell, m.Link, m.Ethernet, m.MAC, m.IP, m.UDPPort})
+		shell := "udp"
+		if strings.Contains(line, "roce") {
+			shell = "roce"
+		}
+		assert.Equal(t, []any{shell, want.bits, 1, "0a:00:00:00:00:01", "10.0.0.1", 7}, []any{m.Shell, m.Link, m.Ethernet, m.MAC, m.IP, m.UDPPort})
 		assert.Equal(t, (8*want.bytes+want.bits-1)/want.bits, m.Throughput.LinkCycles, line)
 
 		found := map[string]string{}
@@ -645,6 +663,110 @@ func TestNetworkFiles(t *testing.T) {
 		assert.NotContains(t, other, "NETWORK.md")
 		assert.NotContains(t, other, "znetwork.vh")
 		assert.False(t, strings.Contains(other["README.md"], "`LEASE`"), shell)
+	}
+}
+
+// A card under RoCEv2 has its specification and constants, and its datasheet speaks of connections alone. Its simulation has
+// no test, which would need endpoints of RoCEv2.
+func TestRoCEFiles(t *testing.T) {
+	roce, network := contents(t, makeCard(t, goldens["l2_w2_roce"])), contents(t, makeCard(t, goldens["l2_w3_udp"]))
+	page, err := os.ReadFile("../driver/wire/ROCE.md")
+	require.NoError(t, err)
+	assert.Equal(t, string(page), roce["ROCE.md"])
+	for _, word := range []string{`"MEMBER_CONNECTION"`, `"COUNT_RELAYED"`} {
+		assert.Contains(t, roce["regs.json"], word)
+		assert.NotContains(t, network["regs.json"], word)
+	}
+	sheet := roce["README.md"]
+	for _, word := range []string{"`zroce.vh`", "`ROCE.md`, section 3", "NEIGHBOUR registers exist", "| NEIGHBOUR_ADDRESS", "QPN at its receiver", "`COUNT_ASKS`, `COUNT_FINISHES`", "no status"} {
+		assert.Contains(t, sheet, word)
+		assert.NotContains(t, network["README.md"], word)
+	}
+	for _, word := range []string{"sim test", "finish (3)", "A status or a reply", "with partial sums, a slot", "names all receivers", "UDP checksum is in front", "<no value>"} {
+		assert.NotContains(t, sheet, word)
+	}
+	path := contents(t, makeCard(t, goldens["l2_w2_roce"]+" -ethernet 2"))["README.md"]
+	assert.Contains(t, path, "`COUNT_RELAYED` stays zero")
+	assert.Contains(t, path, "The card has no neighbours")
+	assert.NotContains(t, path, "one-armed")
+	assert.NotContains(t, path, "| NEIGHBOUR_ADDRESS")
+	assert.Contains(t, roce["block.svg"], "a relay")
+	assert.NotContains(t, roce["block.svg"], "copies")
+	for file, test := range map[string]bool{"sim/Makefile": true, "sim/selftest.cpp": false, "sim/frames_main.cpp": true} {
+		assert.Contains(t, network, file)
+		assert.Equal(t, test, roce[file] != "", file)
+	}
+	assert.NotContains(t, roce["sim/Makefile"], "selftest")
+	_, stdout, stderr := hwgen("-shell roce -lanes 2 -workers 2 -chunk 64 -o " + filepath.Join(t.TempDir(), "card"))
+	assert.True(t, strings.HasSuffix(stdout, "card/sim\n"), stdout+stderr)
+}
+
+// A card with an up port has its specification, constants and registers; its twin without lacks them.
+func TestParentFiles(t *testing.T) {
+	parent := contents(t, makeCard(t, goldens["l2_w3_parent"]))
+	plain := contents(t, makeCard(t, strings.Replace(goldens["l2_w3_parent"], " -parent", "", 1)))
+	page, err := os.ReadFile("../driver/wire/TREES.md")
+	require.NoError(t, err)
+	assert.Equal(t, string(page), parent["TREES.md"])
+	for name, words := range map[string][]string{
+		"regs.json":     {`"MEMBER_RANKS"`, `"COUNT_UP_TAKEN"`},
+		"regs.h":        {"AGG_REG_JOB_PARENT 0x238", "AGG_COUNT_UP_SENT"},
+		"manifest.json": {`"parent": true`, `"s_axis_up_tuser"`, `"JOB_UP_REFUSAL"`},
+		"README.md":     {"`s_axis_up_tdata`", "`TREES.md`", "`ztrees.vh`", "final sum", "`TREE_RANKS`"},
+		"agg_top.v":     {"m_axis_up_tdata"},
+		"agg_slots.v":   {"settled"},
+	} {
+		for _, word := range words {
+			assert.Contains(t, parent[name], word, name)
+			assert.NotContains(t, plain[name], word, name)
+		}
+	}
+	for _, file := range []string{"TREES.md", "ztrees.vh", "agg_up_jobs.v"} {
+		assert.Contains(t, parent, file)
+		assert.NotContains(t, plain, file)
+	}
+	assert.NotContains(t, parent["regs.json"], "PARENT_ADDRESS", "this shell has no addresses")
+	assert.NotContains(t, parent, "agg_parent_table.v")
+	for name, text := range parent {
+		assert.NotContains(t, text, "AGG_PARENT", name)
+	}
+	for name, text := range plain {
+		assert.NotContains(t, text, "AGG_PARENT", name)
+	}
+	// SHELL has its bit for the up port, and PORTS does not count it.
+	assert.Contains(t, parent["agg_core.v"], ".SHELL      (64'd256)")
+	assert.Contains(t, parent["agg_core.v"], ".PORTS      (64'd3)")
+}
+
+// A card on Ethernet with an up port has the addresses of parents besides, and no other ports than its
+// twin without.
+func TestNetworkParentFiles(t *testing.T) {
+	parent := contents(t, makeCard(t, goldens["l2_w2_udp_parent"]))
+	plain := contents(t, makeCard(t, strings.Replace(goldens["l2_w2_udp_parent"], " -parent", "", 1)))
+	for name, word := range map[string]string{
+		"regs.json":               `"PARENT_ADDRESS"`,
+		"regs.h":                  "AGG_REG_PARENT_MAC 0x158",
+		"README.md":               "a UDP port of each tree job",
+		"agg_network_registers.v": "REG_PARENT_ADDRESS",
+		"agg_eth_transmit.v":      "s_copy_source",
+		"agg_datagram_accept.v":   "KIND_REPLAY",
+		"agg_top.v":               "u_cross_up",
+		"agg_core.v":              ".SHELL      (64'd258)",
+	} {
+		assert.Contains(t, parent[name], word, name)
+		assert.NotContains(t, plain[name], word, name)
+	}
+	for _, file := range []string{"TREES.md", "NETWORK.md", "agg_parent_table.v", "agg_up_unwrap.v", "agg_up_drops.v"} {
+		assert.Contains(t, parent, file)
+	}
+	ports := func(card map[string]string) any {
+		var m struct{ Ports any }
+		require.NoError(t, json.Unmarshal([]byte(card["manifest.json"]), &m))
+		return m.Ports
+	}
+	assert.Equal(t, ports(plain), ports(parent))
+	for name, text := range parent {
+		assert.NotContains(t, text, "AGG_PARENT", name)
 	}
 }
 

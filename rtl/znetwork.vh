@@ -3,7 +3,7 @@
 
 /* verilator lint_off UNUSEDPARAM */  // no module uses them all
 
-// Registers of shell udp: byte addresses
+// Registers on a network: byte addresses
 localparam integer REG_LEASE = 32'h128;
 localparam integer REG_SOURCE = 32'h130;
 localparam integer REG_SOURCE_MAC = 32'h138;
@@ -18,7 +18,7 @@ localparam integer REG_TABLE_STRIDE = 32'h400;  // from one job's entries to the
 localparam [63:0] MAX_LEASE = 64'h10000000000;  // of LEASE
 localparam [15:0] NETWORK_PORT = 16'h5442;  // the UDP port of a card, unless it is given another
 
-// Counters of shell udp: index from the first of them, in registers
+// Counters on a network: index from the first of them, in registers
 localparam integer COUNT_SHORT = 0;
 localparam integer COUNT_DATAGRAM_CRC = 1;
 localparam integer COUNT_STRANGER = 2;

@@ -83,6 +83,7 @@ localparam [7:0] CODE_BAD_DEADLINE = 8'd40;
 localparam [7:0] CODE_BAD_MEMBER = 8'd41;
 localparam [7:0] CODE_BAD_PARENT = 8'd42;
 localparam [7:0] CODE_BAD_RANKS = 8'd43;
+localparam [7:0] CODE_BAD_CONNECTION = 8'd44;
 
 // Formats, sums, shells
 localparam [7:0] FORMAT_FP32 = 8'd1;
@@ -98,6 +99,7 @@ localparam [7:0] SUM_MAX = 8'd4;
 localparam [7:0] SHELL_NONE = 8'd0;
 localparam [7:0] SHELL_STREAM = 8'd1;
 localparam [7:0] SHELL_UDP = 8'd2;
+localparam [7:0] SHELL_ROCE = 8'd3;
 
 // Byte-stream link
 localparam integer SYNC = 32'h425254a5;  // first byte on the link in the lowest byte

@@ -127,6 +127,12 @@ func TestProcesses(t *testing.T) {
 	assert.NoError(t, creator.Wait(), creator.Stderr)
 }
 
+// TestServe: a program serves a card to itself and to other processes.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "done\n", output(t, compile(t, "serve", true), t.TempDir()))
+}
+
 // firstLine starts a command and returns the first line that it prints. With stays, the command goes on
 // until the test ends, and then stops in order.
 func firstLine(t *testing.T, c *exec.Cmd, stays bool) (string, *bufio.Scanner) {

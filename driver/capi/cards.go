@@ -45,6 +45,9 @@ func openOptions(o *C.tributary_open_options) ([]driver.Option, error) {
 	case o.timeout_ns > 0:
 		opts = append(opts, driver.WithTimeout(time.Duration(o.timeout_ns)))
 	}
+	if o.fixed_window != 0 {
+		opts = append(opts, driver.WithFixedWindow())
+	}
 	if o.format != C.TRIBUTARY_ANY_FORMAT {
 		f := wire.Format(o.format)
 		if _, ok := f.Info(); !ok || int32(o.format) != int32(f) {

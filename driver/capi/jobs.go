@@ -53,15 +53,7 @@ func goConfigure(to *C.struct_failure, handle C.uint64_t, o *C.tributary_job_opt
 //export goJobTicket
 func goJobTicket(to *C.struct_failure, handle C.uint64_t, buffer *C.char, capacity C.size_t, length *C.size_t) C.int {
 	return with(to, handle, func(j *job) error {
-		ticket := append([]byte(j.Ticket()), 0)
-		if length != nil {
-			*length = C.size_t(len(ticket))
-		}
-		if uint64(capacity) < uint64(len(ticket)) {
-			return &driver.InputError{What: "buffer of the ticket", Why: fmt.Sprintf("it has %d bytes, and the ticket %d", capacity, len(ticket))}
-		}
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(buffer)), len(ticket)), ticket)
-		return nil
+		return giveText("ticket", j.Ticket(), buffer, capacity, length)
 	})
 }
 

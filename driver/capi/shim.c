@@ -1,10 +1,13 @@
 /* The functions of tributary.h. Each one checks in C what must be checked before any Go runs, sets the
  * processor's floating-point mode for Go, and calls the Go function of its name. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "_cgo_export.h"
@@ -45,15 +48,103 @@ static pid_t loaded_by;
 static fp_mode mode_at_load;
 static pthread_key_t key; /* of struct thread */
 
+static void prepare_fork(void);
+static void after_fork(void);
+static void after_fork_in_child(void);
+
 /* Runs before Go's constructor, which has no priority and starts Go's first thread. */
 __attribute__((constructor(101))) static void before_go(void) {
   loaded_by = getpid();
   if (pthread_key_create(&key, free) != 0) abort();
+  if (pthread_atfork(prepare_fork, after_fork, after_fork_in_child) != 0) abort();
   mode_at_load = mode_set();
 }
 
 /* Runs after Go's constructor: the linker puts Go's object before those of C. */
 __attribute__((constructor)) static void after_go(void) { mode_restore(mode_at_load); }
+
+/* ---------------------------------------------------------------------------------------- Children */
+
+/* children.go has the reason. The addresses stay: a program has few daemons. */
+struct address {
+  struct address *next;
+  socklen_t size;
+  struct sockaddr_storage of;
+};
+
+static pthread_mutex_t addresses_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct address *addresses;
+
+static int is_known(const struct address *a) {
+  for (const struct address *known = addresses; known != NULL; known = known->next)
+    if (known->size == a->size && memcmp(&known->of, &a->of, a->size) == 0) return 1;
+  return 0;
+}
+
+/* Reads the address of an end of a socket. Sockets without an address, and other files, have none. */
+static int address_of(int fd, int (*end)(int, struct sockaddr *, socklen_t *), struct address *a) {
+  memset(a, 0, sizeof *a);
+  a->size = sizeof a->of;
+  return end(fd, (struct sockaddr *)&a->of, &a->size) == 0 && a->size > sizeof a->of.ss_family &&
+         a->size <= sizeof a->of;
+}
+
+void close_in_children(int fd, bool peer) {
+  struct address *a = malloc(sizeof *a);
+  if (a == NULL) return;
+  pthread_mutex_lock(&addresses_lock);
+  if (address_of(fd, peer ? getpeername : getsockname, a) && !is_known(a)) {
+    a->next = addresses;
+    addresses = a;
+    a = NULL;
+  }
+  pthread_mutex_unlock(&addresses_lock);
+  free(a);
+}
+
+static void prepare_fork(void) { pthread_mutex_lock(&addresses_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&addresses_lock); }
+
+#if defined(__linux__)
+
+/* An entry of getdents64. */
+struct entry {
+  uint64_t inode;
+  int64_t offset;
+  uint16_t size;
+  uint8_t type;
+  char name[];
+};
+
+static void close_if_known(int fd) {
+  struct address a;
+  if ((address_of(fd, getsockname, &a) && is_known(&a)) || (address_of(fd, getpeername, &a) && is_known(&a)))
+    close(fd);
+}
+
+/* It makes no call that is unsafe in the child of a program with threads, such as opendir. */
+static void after_fork_in_child(void) {
+  int error = errno;
+  _Alignas(struct entry) char entries[4096];
+  long n;
+  int folder = addresses == NULL ? -1 : open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (folder >= 0 && (n = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+    for (long at = 0; at < n;) {
+      struct entry *e = (struct entry *)(entries + at);
+      int fd = 0, numbered = e->name[0] >= '0' && e->name[0] <= '9';
+      for (const char *digit = e->name; *digit >= '0' && *digit <= '9'; digit++) fd = 10 * fd + (*digit - '0');
+      if (numbered && fd != folder) close_if_known(fd);
+      at += e->size;
+    }
+  }
+  if (folder >= 0) close(folder);
+  errno = error;
+  pthread_mutex_unlock(&addresses_lock);
+}
+
+#else /* children keep the sockets */
+static void after_fork_in_child(void) { pthread_mutex_unlock(&addresses_lock); }
+#endif
 
 /* ------------------------------------------------------------------------------------------ Errors */
 
@@ -154,11 +245,14 @@ static tributary_error take(void *own, size_t own_size, const void *theirs, size
   return TRIBUTARY_OK;
 }
 
-#define TAKE(own, theirs)                                                   \
-  do {                                                                      \
-    tributary_error wrong = take(&(own), sizeof(own), theirs, sizeof(own)); \
-    if (wrong != TRIBUTARY_OK) return wrong;                                \
+/* first is the size of the structure in the first version. */
+#define TAKE(own, theirs, first)                                      \
+  do {                                                                \
+    tributary_error wrong = take(&(own), sizeof(own), theirs, first); \
+    if (wrong != TRIBUTARY_OK) return wrong;                          \
   } while (0)
+
+#define OPEN_OPTIONS_FIRST offsetof(tributary_open_options, fixed_window)
 
 /* Copies info into the caller's structure, which may be of another version, unless error is one. */
 static tributary_error give(tributary_info *theirs, const tributary_info *own, tributary_error error) {
@@ -188,7 +282,7 @@ static int has_size(const tributary_info *info) {
 tributary_error tributary_open(const char *name, const tributary_open_options *options,
                                tributary_card **card) {
   tributary_open_options own = {0};
-  TAKE(own, options);
+  TAKE(own, options, OPEN_OPTIONS_FIRST);
   NEED(name);
   NEED(card);
   return GO(goOpen(FAILURE, (char *)name, &own, (uintptr_t *)card));
@@ -202,12 +296,38 @@ tributary_error tributary_card_info(tributary_card *card, tributary_info *info) 
 
 tributary_error tributary_card_close(tributary_card *card) { return GO(goCardClose(FAILURE, NUMBER(card))); }
 
+/* ----------------------------------------------------------------------------------------- Servers */
+
+tributary_error tributary_serve(const char *name, const tributary_open_options *options, const char *address,
+                                tributary_server **server) {
+  tributary_open_options own = {0};
+  TAKE(own, options, OPEN_OPTIONS_FIRST);
+  NEED(name);
+  NEED(address);
+  NEED(server);
+  return GO(goServe(FAILURE, (char *)name, &own, (char *)address, (uintptr_t *)server));
+}
+
+tributary_error tributary_server_name(tributary_server *server, char *buffer, size_t capacity,
+                                      size_t *length) {
+  if (capacity > 0) NEED(buffer);
+  return GO(goServerName(FAILURE, NUMBER(server), buffer, capacity, length));
+}
+
+tributary_error tributary_server_close(tributary_server *server, int64_t grace_ns) {
+  return GO(goServerClose(FAILURE, NUMBER(server), grace_ns));
+}
+
+tributary_error tributary_server_abort(tributary_server *server) {
+  return GO(goServerClose(FAILURE, NUMBER(server), 0));
+}
+
 /* -------------------------------------------------------------------------------------------- Jobs */
 
 tributary_error tributary_configure(tributary_card *card, const tributary_job_options *options,
                                     tributary_job **job) {
   tributary_job_options own = {0};
-  TAKE(own, options);
+  TAKE(own, options, sizeof own);
   NEED(job);
   return GO(goConfigure(FAILURE, NUMBER(card), &own, (uintptr_t *)job));
 }
@@ -231,7 +351,7 @@ tributary_error tributary_job_abort(tributary_job *job) { return GO(goJobAbort(F
 tributary_error tributary_join(const char *ticket, int32_t rank, const tributary_open_options *options,
                                tributary_member **member) {
   tributary_open_options own = {0};
-  TAKE(own, options);
+  TAKE(own, options, OPEN_OPTIONS_FIRST);
   NEED(ticket);
   NEED(member);
   return GO(goJoin(FAILURE, (char *)ticket, rank, &own, (uintptr_t *)member));

@@ -27,7 +27,8 @@
  *
  * PROCESSES. The library works in the process that loaded it. In a child that was forked later, every
  * function returns TRIBUTARY_ERROR_FORKED at once. Load the library in the child, or start another program
- * (exec).
+ * (exec). On Linux the child keeps no connection to a daemon, and no socket of tributary_serve: it does not
+ * hide the parent's death. It keeps other links of cards until it ends.
  *
  * SIGNALS. The library handles no signals of the program, such as SIGINT. The program's own handlers need
  * SA_ONSTACK if they are installed after the library was loaded. No call returns early because of a
@@ -106,6 +107,7 @@ typedef struct tributary_card tributary_card;
 typedef struct tributary_job tributary_job;
 typedef struct tributary_member tributary_member;
 typedef struct tributary_pending tributary_pending;
+typedef struct tributary_server tributary_server;
 
 /* The format of elements. */
 typedef enum tributary_format {
@@ -128,6 +130,7 @@ typedef struct tributary_open_options {
                        * tributary_join: members that the job must have; default: any number */
   int32_t format;     /* a tributary_format: that of cpu: and model:, unless their name has one; default: fp32.
                        * tributary_join: the format that the card must have; default: any */
+  uint8_t fixed_window; /* 1: keep each job's whole window in flight, also in a congested network */
 } tributary_open_options;
 
 typedef struct tributary_info {
@@ -160,6 +163,41 @@ TRIBUTARY_API tributary_error tributary_card_info(tributary_card *card, tributar
  * them before or after.
  * Errors: CLOSED; OTHER if the link did not close well. The handle is closed in any case. */
 TRIBUTARY_API tributary_error tributary_card_close(tributary_card *card);
+
+/* ----------------------------------------------------------------------------------------- Servers */
+
+/* Opens the card of a name, as tributary_open does, and shares it among processes until
+ * tributary_server_close or tributary_server_abort closes *server. It is the daemon of `tributary serve -card
+ * NAME -listen ADDRESS` in this process: other processes open the card under the name of
+ * tributary_server_name, or join its jobs by their tickets. So may this process, also while it serves.
+ * options may be NULL. A card that goes away is opened again when it is back. Cards that a daemon shares
+ * already (serve:, roce:) are refused.
+ *
+ * address is unix:PATH, a Unix socket that this user alone may open, in a folder that exists. It replaces
+ * the socket of a process that was killed. address may also be tcp:127.0.0.1:PORT, which all users of this
+ * machine can open; port 0 takes a free one. Addresses that other machines can reach are refused.
+ * Errors: INPUT, also if the process cannot listen at address; those of tributary_open. */
+TRIBUTARY_API tributary_error tributary_serve(const char *name, const tributary_open_options *options,
+                                              const char *address, tributary_server **server);
+
+/* Writes the name under which processes of this machine open the card (tributary_open), as in
+ * "serve:unix:/tmp/card", as tributary_job_ticket writes a ticket. 256 bytes are enough.
+ * Errors: INPUT if capacity is too small; CLOSED. */
+TRIBUTARY_API tributary_error tributary_server_name(tributary_server *server, char *buffer, size_t capacity,
+                                                    size_t *length);
+
+/* Ends the server in order, and closes its card and its handle. The server refuses new jobs, and ends those
+ * that wait for members. Running jobs may finish, and clients close their cards and members, for at most
+ * grace_ns, 0 or more. Jobs that are left end: their reductions return ENDED or DIED. The function does not
+ * wait if no client is there, so close the cards, jobs and members of this process before. It returns within
+ * grace_ns and a few seconds for a card, or clients, that do not reply. tributary_server_abort from another
+ * thread ends a wait.
+ * Errors: INPUT if grace_ns is negative, and the server goes on; CLOSED; OTHER if the card's link did not close
+ * well. The handle is closed in the last two cases. */
+TRIBUTARY_API tributary_error tributary_server_close(tributary_server *server, int64_t grace_ns);
+
+/* Ends the server at once: tributary_server_close without a grace. */
+TRIBUTARY_API tributary_error tributary_server_abort(tributary_server *server);
 
 /* -------------------------------------------------------------------------------------------- Jobs */
 

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"tributary/driver/schedule"
 	"tributary/driver/wire"
 )
 
@@ -15,16 +16,20 @@ import (
 // over their arrays and no slot waits, the chunks need no slots: several goroutines sum them
 // straight from array to array, and the slots are then set as if the chunks had passed them
 // (rounds.go). A contribution enters at the clock of its hand-over; arrays take no beats.
+//
+// The chunks of a tree job pass the slots. Nothing repeats an own sum that was lost on the way to the
+// parent: repeats of data and asks do that, and arrays have none.
 
 // Observer receives what becomes of an Exchange. The card calls it without holding its lock, from
 // several goroutines.
 type Observer interface {
 	// Summed reports that the chunks first to first+chunks-1 of the arrays have their sums, with
-	// the contributions of ranks. Every chunk is reported once, in any order. The job has evicted
-	// the ranks in evicted by then; the last of them blocked the slot of vid.
+	// the contributions of ranks. Every chunk is reported once, in any order, also those that were
+	// being summed when the exchange was refused or withdrawn. The job has evicted the ranks in
+	// evicted by then; the last of them blocked the slot of vid.
 	Summed(first, chunks int, ranks, evicted uint64, vid uint32)
 	// Refused reports that the card does not take the contribution of a rank for a chunk. The
-	// card does nothing more for the exchange.
+	// card begins nothing more for the exchange.
 	Refused(rank int, vid uint32, code wire.Code)
 }
 
@@ -33,12 +38,13 @@ type Observer interface {
 type Exchange struct {
 	Job      uint8
 	Epoch    uint16
-	Ranks    uint64   // the members, by rank
-	Inputs   [][]byte // their arrays in the card's format, in the order of ranks
-	Sum      []byte   // in the result format; it is an array of the inputs, or overlaps none
-	Elements int      // of each array
-	Chunk    int      // elements in a chunk of the job
-	First    uint32   // VID of chunk 0
+	Ranks    uint64        // the members, by rank
+	Inputs   [][]byte      // their arrays in the card's format, in the order of ranks
+	Sum      []byte        // in the result format; it is an array of the inputs, or overlaps none
+	Elements int           // of each array that take part
+	View     schedule.View // the chunks of the arrays that take part; they have Elements elements
+	Chunk    int           // elements in a chunk of the job
+	First    uint32        // VID of chunk 0
 	Observer Observer
 
 	// Guarded by Card.mu.
@@ -118,7 +124,7 @@ func (c *Card) Detach(x *Exchange, observer Observer) {
 	inputs := make([][]byte, len(x.Inputs))
 	for i, in := range x.Inputs {
 		inputs[i] = make([]byte, len(in))
-		if from := x.low * x.Chunk * c.engine.elementBytes; from < len(in) {
+		if from := x.View.Chunk(x.low) * x.Chunk * c.engine.elementBytes; from < len(in) {
 			copy(inputs[i][from:], in[from:])
 		}
 	}
@@ -229,7 +235,10 @@ func (c *Card) release(x *Exchange) {
 func (x *Exchange) vid(i int) uint32 { return x.First + uint32(i) }
 
 // part returns chunk i of an array with elements of size bytes. The last chunk may be shorter.
-func (x *Exchange) part(array []byte, i, size int) []byte {
-	n := x.Chunk * size
-	return array[i*n : min((i+1)*n, len(array))]
+func (x *Exchange) part(array []byte, i, size int) []byte { return x.run(array, i, 1, size) }
+
+// run returns n chunks from chunk i on, which adjoin in the array.
+func (x *Exchange) run(array []byte, i, n, size int) []byte {
+	at := x.View.Chunk(i) * x.Chunk
+	return array[at*size : (at+min(n*x.Chunk, x.Elements-i*x.Chunk))*size]
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tributary/driver/frame"
+	"tributary/driver/schedule"
 	"tributary/driver/wire"
 )
 
@@ -174,6 +175,63 @@ func TestArraysLikeFrames(t *testing.T) {
 				takesData(t, handed, first+chunks)
 			})
 		}
+	}
+}
+
+// TestArraysOfAView sums some chunks of larger arrays in place. The other chunks stay.
+func TestArraysOfAView(t *testing.T) {
+	const chunk, workers = 16, 3
+	for _, view := range []schedule.View{schedule.List([]int{0, 1, 3, 7, 8, 9, 30}), share(schedule.Schedule{0, 1, 1}, 1, 7), share(schedule.Schedule{0, 1, 0, 0}, 0, 7)} {
+		for _, groups := range [][]uint64{{0b111}, {1, 2, 4}} {
+			for _, elements := range []int{7 * chunk, 6*chunk + 5} {
+				cfg := Config{Lanes: 4, Ports: workers, Chunk: chunk, Window: 2}
+				rng := rand.New(rand.NewPCG(1, uint64(elements)))
+				dense := hostile(rng, workers, elements)
+				want := throughFrames(t, owned(t, cfg, 0b111, chunk, 2, 0, 0), dense, chunk, 0)
+				wide := make([][]byte, workers)
+				for r := range wide {
+					wide[r] = bytes.Repeat([]byte{0xa5}, 4*chunk*31)
+					spread(wide[r], dense[r], view, 4*chunk)
+				}
+				card := owned(t, cfg, 0b111, chunk, 2, 0, 0)
+				var members sync.WaitGroup
+				for _, ranks := range groups {
+					o := newOutcome(7)
+					x := &Exchange{Epoch: 1, Ranks: ranks, Elements: elements, View: view, Chunk: chunk, Observer: o}
+					for left := ranks; left != 0; left &= left - 1 {
+						x.Inputs = append(x.Inputs, wide[bits.TrailingZeros64(left)])
+					}
+					x.Sum = x.Inputs[0]
+					members.Go(func() { card.Begin(x); <-o.ended; card.Withdraw(x) })
+				}
+				members.Wait()
+				sum := bytes.Repeat([]byte{0xa5}, 4*chunk*31)
+				spread(sum, want, view, 4*chunk)
+				for _, ranks := range groups {
+					require.True(t, bytes.Equal(sum, wide[bits.TrailingZeros64(ranks)]), "%v, %d elements, group %b", view, elements, ranks)
+				}
+				sameReplays(t, throughFramesOf(t, cfg, dense), card, 7, 4)
+			}
+		}
+	}
+}
+
+func throughFramesOf(t testing.TB, cfg Config, inputs [][]byte) *Card {
+	card := owned(t, cfg, 0b111, uint64(cfg.Chunk), 2, 0, 0)
+	throughFrames(t, card, inputs, cfg.Chunk, 0)
+	return card
+}
+
+// share returns a tree's chunks of the first so many that it has.
+func share(s schedule.Schedule, tree, chunks int) schedule.View {
+	v, _ := s.Share(tree, 0, chunks*len(s))
+	return v
+}
+
+// spread writes the chunks of an array, of size bytes each, to their places.
+func spread(to, from []byte, v schedule.View, size int) {
+	for k := 0; len(from) > 0; k++ {
+		from = from[copy(to[v.Chunk(k)*size:][:min(size, len(from))], from):]
 	}
 }
 
@@ -439,7 +497,8 @@ func TestArraysOfAnEvictedMember(t *testing.T) {
 func TestEventsCountInOrder(t *testing.T) {
 	card := owned(t, Config{Lanes: 4, Ports: 2, Chunk: 16, Window: 4}, 0b11, 16, 4, 0, 100)
 	j := &card.engine.jobs[0]
-	r := &round{card: card, job: j, members: 3, first: 100, chunks: 3, chunk: 16, sums: [][]byte{make([]byte, 3*64)}}
+	r := &round{card: card, job: j, members: 3, first: 100, chunks: 3, chunk: 16,
+		exchanges: []*Exchange{{Chunk: 16, Elements: 48, Sum: make([]byte, 3*64)}}, lows: []int{0}}
 	for _, chunk := range []int{2, 0, 1} {
 		v := event{chunk: chunk}
 		v.In, v.Out, v.Overflow = 0b10, 2, 1
@@ -479,4 +538,48 @@ func TestRoundsKeepTheOrderOfVIDs(t *testing.T) {
 	card.Begin(x)
 	card.Withdraw(x)
 	require.Zero(t, card.engine.counters[countChunks])
+}
+
+// TestArraysOfATreeJob: members of a tree job hand over arrays; their own sums leave for the parent, and
+// the arrays get its final sums.
+func TestArraysOfATreeJob(t *testing.T) {
+	const elements, chunk, rest = 11, 2, 1000 // rest is what the tree's other workers bring
+	card, err := New(Config{Lanes: 1, Ports: 3, Chunk: chunk, Window: 2, Format: wire.Int32, Parent: true})
+	require.NoError(t, err)
+	for _, w := range [][2]uint64{
+		{uint64(wire.RegOwner), 5}, {uint64(wire.RegJobToken), 5}, {uint64(wire.RegJobPorts), 0b101}, {uint64(wire.RegJobChunk), chunk},
+		{uint64(wire.RegJobWindow), 2}, {uint64(wire.RegJobParent), wire.Upward(1, 0)}, {uint64(wire.RegJobRepeat), 1},
+		{uint64(wire.RegTreeRanks), 0xff}, {uint64(wire.RanksAddr(0)), 0x30}, {uint64(wire.RanksAddr(2)), 2}, {uint64(wire.RegJobCommit), 1 << 32},
+	} {
+		code, _ := card.Register(true, uint32(w[0]), w[1])
+		require.Equal(t, wire.CodeDone, code, "register %x", w[0])
+	}
+	numbers := func(times uint32) (b []byte) {
+		for i := range uint32(elements) {
+			b = binary.LittleEndian.AppendUint32(b, times*i)
+		}
+		return b
+	}
+	sum, o := make([]byte, 4*elements), newOutcome(6)
+	x := &Exchange{Epoch: 1, Ranks: 0b11, Elements: elements, Chunk: chunk, Inputs: [][]byte{numbers(1), numbers(4)}, Sum: sum, Observer: o}
+	card.Begin(x)
+	defer card.Withdraw(x)
+	var p Packet
+	for vid := range uint32(6) {
+		require.True(t, card.NextUp(&p), vid)
+		require.Equal(t, []any{wire.KindData, vid, uint8(1)}, []any{p.Kind, p.VID, p.Rank})
+		own := numbers(5)[8*vid:]
+		require.Equal(t, append([]byte(nil), own[:min(8, len(own))]...), p.Payload[:min(8, len(own))])
+		p.Kind, p.Mask = wire.KindResult, 0xff
+		for i := 0; i < len(p.Payload); i += 4 {
+			binary.LittleEndian.PutUint32(p.Payload[i:], binary.LittleEndian.Uint32(p.Payload[i:])+rest)
+		}
+		card.Handle(3, &p)
+	}
+	<-o.ended
+	require.Zero(t, o.code)
+	for i := range uint32(elements) {
+		require.Equal(t, 5*i+rest, binary.LittleEndian.Uint32(sum[4*i:]), i)
+	}
+	require.Equal(t, map[int]uint64{0: 3, 1: 3, 2: 3, 3: 3, 4: 3, 5: 3}, o.masks)
 }

@@ -65,11 +65,16 @@ func (c *Card) Advance(cycles uint64) {
 	c.engine.advance(cycles)
 }
 
-// Handle commits one packet of a port: data, ask or finish; any other kind is refused. It copies
-// the payload if the card keeps it.
+// Handle commits one packet of a port: data, ask or finish; any other kind is refused. The up port has
+// the number Ports, and takes results, replays and statuses. Handle copies the payload if the card keeps
+// it.
 func (c *Card) Handle(port int, p *Packet) {
 	c.lock()
 	defer c.unlock()
+	if c.engine.uplink != nil && port == c.engine.cfg.Ports {
+		c.engine.takeUp(&p.Header, p.Payload, p.Bad)
+		return
+	}
 	c.engine.handle(port, &p.Header, p.Payload, p.Bad)
 }
 
@@ -109,6 +114,20 @@ func (c *Card) Next(ready uint64, out *Packet) (ports uint64, ok bool) {
 	}
 	*out = Packet{Header: h, Payload: append(out.Payload[:0], payload...)}
 	return ports, true
+}
+
+// NextUp is Next for the up port, which can take a packet. It returns false, and leaves out unchanged, if
+// there is no packet for a parent. The jobs take turns, each with one packet at a time.
+func (c *Card) NextUp(out *Packet) bool {
+	c.lock()
+	defer c.unlock()
+	var h frame.Header
+	payload, j := c.engine.nextUp(&h)
+	if j == nil {
+		return false
+	}
+	*out = Packet{Header: h, Payload: append(out.Payload[:0], payload...)}
+	return true
 }
 
 // Pending reports whether Next has a packet for a port that can take it.

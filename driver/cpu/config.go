@@ -26,7 +26,7 @@ type Config struct {
 	Link     int        // bits that the link moves in a cycle; 0 with ShellNone
 	Latency  int        // cycles, for the register LATENCY
 	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
-	Parent   bool       // must be false: this card has no up port
+	Parent   bool       // the card has an up port, with ShellNone and ShellUDP
 }
 
 // withDefaults returns c with its defaults filled in.
@@ -85,6 +85,9 @@ func (c Config) ident(addr uint32) uint64 {
 		}
 		return uint64(c.Sum)
 	case wire.RegShell:
+		if c.Parent {
+			return uint64(c.Shell) | wire.ShellParentFlag
+		}
 		return uint64(c.Shell)
 	case wire.RegChunk:
 		return uint64(c.Chunk)
@@ -123,9 +126,6 @@ func (c Config) Validate() error {
 	}
 	if c.Shell > wire.ShellUDP {
 		wrong = append(wrong, fmt.Errorf("shell: there is no shell %d", c.Shell))
-	}
-	if c.Parent {
-		wrong = append(wrong, errors.New("parent: this card has no up port; the model has one, as in model:parent=true"))
 	}
 	if least, most := c.ethernetPorts(); c.Ethernet < least || c.Ethernet > most {
 		wrong = append(wrong, fmt.Errorf("ethernet: %d ports are not from %d to %d", c.Ethernet, least, most))

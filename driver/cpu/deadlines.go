@@ -74,7 +74,7 @@ func (e *engine) overdue(s *slot) {
 	e.counters[countOverdue]++
 	switch {
 	case !j.setup.partial():
-		e.notify(s, wire.CodeOverdue, missing, j.members&^missing)
+		e.notify(j, s.vid, wire.CodeOverdue, j.global(missing), j.members&^missing)
 		e.wait(s)
 	case s.state == collecting:
 		s.close()
@@ -90,7 +90,7 @@ func (e *engine) evict(s *slot, ranks uint64) {
 	j.members &^= ranks
 	j.evicted |= ranks
 	j.evictedAt = s.vid
-	e.notify(s, wire.CodeEvicted, j.evicted, j.all)
+	e.notify(j, s.vid, wire.CodeEvicted, j.global(j.evicted), j.all)
 	j.endIfFinished()
 }
 
@@ -100,9 +100,9 @@ type notice struct {
 	to     uint64 // ranks that it has not been sent to
 }
 
-// notify replaces the card's notice by one about the slot.
-func (e *engine) notify(s *slot, code wire.Code, mask, to uint64) {
+// notify replaces the card's notice by one of a job about a VID.
+func (e *engine) notify(j *job, vid uint32, code wire.Code, mask, to uint64) {
 	e.notice = notice{to: to, header: frame.Header{
-		Version: wire.Version, Kind: wire.KindStatus, Job: s.job.number, Epoch: s.job.epoch, Code: code, VID: s.vid, Mask: mask,
+		Version: wire.Version, Kind: wire.KindStatus, Job: j.number, Epoch: j.epoch, Code: code, VID: vid, Mask: mask,
 	}}
 }

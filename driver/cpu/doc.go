@@ -6,6 +6,9 @@
 // byte stream of the shell "stream" around a Card. Endpoint puts the datagrams of the shell "udp"
 // around one (driver/wire/NETWORK.md); package driver/virtual/udp has its socket.
 //
+// A card with an up port has tree jobs as well (driver/wire/TREES.md). Their sums go to the parent at
+// the up port: Card.NextUp, or Endpoint.SendUp.
+//
 // Members in the process of the card hand over whole arrays instead (Exchange). Where all members
 // of a job have done so, goroutines sum the arrays without slots, and the slots are then set as if
 // the chunks had passed them.

@@ -116,7 +116,7 @@ func (e *engine) nextResult(ready uint64, h *frame.Header) (payload []byte, port
 	}
 	*h = frame.Header{
 		Version: wire.Version, Kind: wire.KindResult, Flags: s.flags(), Job: j.number, Format: e.cfg.Result,
-		Epoch: j.epoch, VID: s.vid, Length: uint16(j.setup.chunk), Mask: s.held, Receivers: to,
+		Epoch: j.epoch, VID: s.vid, Length: uint16(j.setup.chunk), Mask: s.mask(), Receivers: to,
 	}
 	if s.sent&to != 0 {
 		h.Kind = wire.KindReplay

@@ -16,16 +16,23 @@ import (
 // wait; an access beyond them is dropped without effect.
 type Endpoint struct {
 	card    *Card
-	check   *frame.DatagramChecker
-	counted frame.DatagramStats // that are in the card's counters
+	check   checker
+	checkUp checker // of what comes from parents
 	frame   frame.Frame
 	replies []reply
+	upward  []uint16 // reused by UpwardPorts
 
 	// The packet that has begun to leave.
 	header  frame.Header
 	payload []byte
 	ranks   uint64                      // for which it has not left
 	to      [wire.MaxPorts]wire.Address // by rank
+}
+
+// checker checks datagrams.
+type checker struct {
+	*frame.DatagramChecker
+	counted frame.DatagramStats // that are in the card's counters
 }
 
 // reply is a reply that waits.
@@ -45,7 +52,11 @@ func NewEndpoint(cfg Config, own wire.Address) (*Endpoint, error) {
 	}
 	card.engine.network.own = own
 	cfg = card.Config()
-	return &Endpoint{card: card, check: frame.NewCardDatagramChecker(cfg.Chunk, cfg.Format), replies: make([]reply, 0, mostReplies)}, nil
+	return &Endpoint{
+		card: card, replies: make([]reply, 0, mostReplies),
+		check:   checker{DatagramChecker: frame.NewCardDatagramChecker(cfg.Chunk, cfg.Format)},
+		checkUp: checker{DatagramChecker: frame.NewChildDatagramChecker(cfg.Chunk, cfg.Format)},
+	}, nil
 }
 
 // Config returns the card's geometry, with its defaults filled in.
@@ -84,9 +95,7 @@ func (p *Endpoint) Count(counter string) {
 func (p *Endpoint) Receive(datagram []byte, from wire.Address, mark wire.ECN) {
 	p.card.lock()
 	defer p.card.unlock()
-	ok := p.check.Check(datagram, &p.frame)
-	p.count()
-	if !ok {
+	if !p.check.take(datagram, &p.frame, p.card.engine.counters) {
 		return
 	}
 	e, h := p.card.engine, &p.frame.Header
@@ -116,10 +125,11 @@ func (p *Endpoint) access(h *frame.Header, from wire.Address) {
 	})
 }
 
-// count adds what the checks have counted to the card's counters.
-func (p *Endpoint) count() {
-	now, then, c := p.check.Stats(), p.counted, p.card.engine.counters
-	p.counted = now
+// take checks a datagram, and adds what it counts to the card's counters.
+func (k *checker) take(datagram []byte, f *frame.Frame, c counters) (ok bool) {
+	ok = k.Check(datagram, f)
+	now, then := k.Stats(), k.counted
+	k.counted = now
 	version, kind, length := uint32(now.BadVersion-then.BadVersion), uint32(now.BadKind-then.BadKind), uint32(now.BadLength-then.BadLength)
 	c[countShort] += uint32(now.Short - then.Short)
 	c[countDatagramCRC] += uint32(now.CRC - then.CRC)
@@ -127,6 +137,7 @@ func (p *Endpoint) count() {
 	c[refusals[wire.CodeBadVersion]] += version
 	c[refusals[wire.CodeBadKind]] += kind
 	c[refusals[wire.CodeBadLength]] += length
+	return ok
 }
 
 // Send appends the next datagram that leaves to dst, and returns its destination and the mark for

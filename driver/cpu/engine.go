@@ -24,6 +24,7 @@ type engine struct {
 
 	owner, token uint64
 	network      *network  // with ShellUDP; otherwise nil
+	uplink       *uplink   // with an up port; otherwise nil
 	staged       setup     // without its first VID
 	lastCode     wire.Code // of the last register write
 
@@ -50,7 +51,7 @@ func newEngine(cfg Config) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{cfg: cfg, arithmetic: sums, counters: newCounters(cfg.Shell), network: newNetwork(cfg), due: never, jobs: make([]job, cfg.Jobs), slots: make([]slot, 2*cfg.Window)}
+	e := &engine{cfg: cfg, arithmetic: sums, counters: newCounters(cfg.Shell), network: newNetwork(cfg), uplink: newUplink(cfg), due: never, jobs: make([]job, cfg.Jobs), slots: make([]slot, 2*cfg.Window)}
 	e.elementBytes, e.resultBytes = cfg.sizes()
 	e.find = func(_ int, x arithmetic.Exceptions) { e.found = x }
 	for i := range e.slots {
@@ -89,8 +90,7 @@ func (e *engine) take(port int, h *frame.Header, size int, bad bool) (at place, 
 	case wire.KindAsk:
 		e.ask(j, port, h)
 	default:
-		e.answer(port, h, wire.CodeDone, 0)
-		e.finish(j, h.Rank)
+		e.finish(j, port, h)
 	}
 	return place{}, false
 }
@@ -146,13 +146,16 @@ func (e *engine) ask(j *job, port int, h *frame.Header) {
 		e.refuse(port, h, serial(h.VID, s.vid))
 		return
 	case next:
-		e.answer(port, h, wire.CodeSend, j.members)
+		e.answer(port, h, wire.CodeSend, j.global(j.members))
 	case s.state == reduced:
 		s.owe(w)
 	case s.state == collecting && s.held&w != 0:
-		e.answer(port, h, wire.CodeWait, j.members&^s.held)
+		e.answer(port, h, wire.CodeWait, j.global(j.members&^s.held))
 	case s.state == collecting:
-		e.answer(port, h, wire.CodeSend, j.members&^s.held)
+		e.answer(port, h, wire.CodeSend, j.global(j.members&^s.held))
+	case s.state == waiting:
+		e.repeatUp(s)
+		e.answer(port, h, wire.CodeWait, 0)
 	}
 	e.counters[countAsks]++
 }

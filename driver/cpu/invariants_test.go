@@ -19,7 +19,7 @@ func (x *steps) invariants() {
 	for i := range e.slots {
 		s := &e.slots[i]
 		x.holds(s.job != nil || s.state == empty && s.queue.of == nil && s.timer.of == nil, "slot %d is free: %+v", i, s)
-		x.holds(s.state == collecting || s.state == reducing || !s.refers(), "slot %d, state %d, keeps contributions", i, s.state)
+		x.holds(s.state == collecting || s.state == reducing || s.state == closing || !s.refers(), "slot %d, state %d, keeps contributions", i, s.state)
 		if s.job != nil {
 			x.slotHolds(s)
 		}
@@ -43,9 +43,10 @@ func (x *steps) jobHolds(j *job) {
 		x.holds(j.slots == nil && j.finished == 0, "job %d is not running: %+v", j.number, j)
 	} else {
 		x.holds(len(j.slots) == 2*int(j.setup.window) && j.slots[0].number%len(j.slots) == 0, "job %d: %d slots", j.number, len(j.slots))
-		x.holds(j.members&^j.finished != 0, "job %d: members %x have finished, but it runs", j.number, j.members)
+		x.holds(j.members&^j.finished != 0 || j.isTree(), "job %d: members %x have finished, but it runs", j.number, j.members)
 	}
-	for _, l := range []*list{&j.complete, &j.fresh, &j.replays, &j.timers} {
+	x.branchHolds(j)
+	for _, l := range []*list{&j.complete, &j.fresh, &j.replays, &j.timers, &j.branch.rising} {
 		x.listHolds(j, l)
 	}
 	x.sorted(&j.fresh, func(a, b *slot) bool { return a.turn < b.turn })
@@ -55,6 +56,15 @@ func (x *steps) jobHolds(j *job) {
 		x.holds(e.due <= t.slot.since+j.setup.cycles(), "due %d, but slot %d waits since %d", e.due, t.slot.number, t.slot.since)
 		x.holds(e.now < t.slot.since+j.setup.cycles(), "slot %d is overdue since %d", t.slot.number, t.slot.since)
 	}
+}
+
+// branchHolds checks what a job has of a tree of cards.
+func (x *steps) branchHolds(j *job) {
+	b := &j.branch
+	x.holds(x.card.engine.uplink != nil || b.upward == upward{} && b.stands == nil, "job %d has a branch without an up port", j.number)
+	x.holds(b.upward == upward{} || j.known && len(b.stands) == j.ranks || b.all() == 0, "job %d: %d members stand for ranks", j.number, len(b.stands))
+	x.holds(j.evicted == 0 || !j.isTree(), "job %d: evicted %x", j.number, j.evicted)
+	x.holds(b.finish == finish{} || j.running && j.isTree() && j.members&^j.finished == 0, "job %d owes its parent a finish", j.number)
 }
 
 // listHolds checks the links of a job's list.
@@ -80,8 +90,10 @@ func (x *steps) slotHolds(s *slot) {
 	x.holds((s.held|s.done|s.owed|s.sent)&^j.all == 0, "slot %d has a bit of no rank: %+v", s.number, s)
 	queue := (*list)(nil)
 	switch {
-	case s.state == reducing:
+	case s.state == reducing || s.state == closing:
 		queue = &j.complete
+	case s.state == waiting && s.queue.of != nil:
+		queue = &j.branch.rising
 	case s.owed&s.sent != 0:
 		queue = &j.replays
 	case s.owed != 0:
@@ -91,6 +103,7 @@ func (x *steps) slotHolds(s *slot) {
 	timed := s.state == collecting || s.state == reduced
 	x.holds(s.timer.of == nil || timed && s.timer.of == &j.timers, "slot %d, state %d, has a deadline", s.number, s.state)
 	x.holds(s.state != collecting || j.setup.cycles() == 0 || s.timer.of != nil, "slot %d has no deadline", s.number)
-	x.holds((s.state == collecting || s.state == reducing || s.state == reduced) == (s.held != 0), "slot %d, state %d, holds %x", s.number, s.state, s.held)
+	x.holds((s.state != empty) == (s.held != 0), "slot %d, state %d, holds %x", s.number, s.state, s.held)
+	x.holds(s.state != waiting && s.state != closing || j.isTree() && s.held == j.all, "slot %d, state %d, holds %x", s.number, s.state, s.held)
 	x.holds(s.owed|s.sent == 0 || s.state == reduced, "slot %d, state %d, owes %x", s.number, s.state, s.owed)
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math/bits"
 
+	"tributary/driver/frame"
 	"tributary/driver/wire"
 )
 
@@ -50,6 +51,8 @@ type job struct {
 
 	round  *round // that sums chunks of the job's arrays; nil when there is none
 	rounds round  // its memory
+
+	branch branch
 
 	in, out, overflow tally
 	lags              [][wire.LagBuckets]uint32 // by rank
@@ -119,16 +122,21 @@ func (j *job) end() {
 	for i := range j.slots {
 		j.slots[i].clear(nil, 0)
 	}
-	j.running, j.slots, j.finished = false, nil, 0
+	j.running, j.slots, j.finished, j.branch.finish = false, nil, 0, finish{}
 }
 
-// finish records that a rank has finished.
-func (e *engine) finish(j *job, rank uint8) {
+// finish records that a rank has finished, and answers. The parent must confirm the end of a tree job.
+func (e *engine) finish(j *job, port int, h *frame.Header) {
 	e.counters[countFinishes]++
 	if j.running {
-		j.finished |= bit(rank)
+		j.finished |= bit(h.Rank)
+		if j.isTree() && j.members&^j.finished == 0 {
+			e.finishUp(j, h.VID)
+			return
+		}
 		j.endIfFinished()
 	}
+	e.answer(port, h, wire.CodeDone, 0)
 }
 
 // endIfFinished ends the job if all its members have finished, or none is left. The statuses that
@@ -180,7 +188,7 @@ func free(slots []slot, j *job) bool {
 // commit performs JOB_COMMIT.
 func (e *engine) commit(value uint64) wire.Code {
 	first, epoch, number := uint32(value), uint16(value>>32), uint8(value>>48)
-	s := e.staged
+	s, up := e.staged, e.uplink.wanted(e.staged.ports)
 	s.first = first
 	switch {
 	case e.owner == 0 || e.token != e.owner:
@@ -190,14 +198,14 @@ func (e *engine) commit(value uint64) wire.Code {
 	}
 	j := &e.jobs[number]
 	switch {
-	case j.running && j.epoch == epoch && j.setup == s && e.network.unchanged(j):
+	case j.running && j.epoch == epoch && j.setup == s && j.branch.upward == up && e.network.unchanged(j):
 		return wire.CodeDone
 	case j.running && j.epoch == epoch:
 		return wire.CodeEpochInUse
 	case j.known && (epoch == j.epoch || epoch-j.epoch >= 1<<15):
 		return wire.CodeStaleEpoch
 	}
-	if code := e.checkSetup(&s); code != wire.CodeDone {
+	if code := e.checkSetup(j, &s, &up); code != wire.CodeDone {
 		return code
 	}
 	slots := e.freeSlots(j, int(s.window))
@@ -206,17 +214,23 @@ func (e *engine) commit(value uint64) wire.Code {
 	}
 	e.endJob(j)
 	j.begin(epoch, s, slots)
+	j.branch.begin(j, up)
 	e.network.begin(j)
 	return wire.CodeDone
 }
 
 // checkSetup checks a job's parameters.
-func (e *engine) checkSetup(s *setup) wire.Code {
+func (e *engine) checkSetup(j *job, s *setup, up *upward) wire.Code {
 	switch {
 	case s.ports == 0 || s.ports>>(e.cfg.Ports-1)>>1 != 0:
 		return wire.CodeBadPorts
 	case e.network.checkMembers(s.ports) != wire.CodeDone:
 		return wire.CodeBadMember
+	}
+	if code := e.checkTree(j, s, up); code != wire.CodeDone {
+		return code
+	}
+	switch {
 	case s.chunk == 0 || s.chunk > uint64(e.cfg.Chunk) || s.chunk%uint64(e.cfg.Lanes) != 0:
 		return wire.CodeBadChunk
 	case s.window > uint64(e.cfg.Window) || bits.OnesCount64(s.window) != 1:

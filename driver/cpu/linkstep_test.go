@@ -25,6 +25,7 @@ type links struct {
 func newLinks(t testing.TB, s *script, h heard) *links {
 	t.Helper()
 	cfg := configuration(s)
+	cfg.Parent = false
 	cfg.Shell, cfg.Link = wire.ShellStream, 32
 	x := newSteps(t, cfg, s, h)
 	link, err := NewLink(x.card)

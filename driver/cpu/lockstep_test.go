@@ -47,7 +47,7 @@ type steps struct {
 func twin(c Config) model.Config {
 	return model.Config{
 		Lanes: c.Lanes, Ports: c.Ports, Chunk: c.Chunk, Window: c.Window, Jobs: c.Jobs, Format: c.Format, Result: c.Result,
-		Sum: c.Sum, Saturate: c.Saturate, Shell: c.Shell, Link: c.Link, Latency: c.Latency, Ethernet: c.Ethernet,
+		Sum: c.Sum, Saturate: c.Saturate, Shell: c.Shell, Link: c.Link, Latency: c.Latency, Ethernet: c.Ethernet, Parent: c.Parent,
 	}
 }
 
@@ -85,7 +85,7 @@ func addresses(cfg Config) []uint32 {
 			}
 		}
 	}
-	return addrs
+	return append(addrs, treeAddresses(cfg)...)
 }
 
 // fail ends the test with the last steps.
@@ -179,6 +179,8 @@ func (x *steps) step() {
 	x.t.Helper()
 	s := x.script
 	switch what := s.below(64); {
+	case x.card.Config().Parent && what%3 == 0:
+		x.upStep()
 	case what < 36:
 		port, p := x.packet()
 		x.handle(port, &p)
@@ -236,7 +238,12 @@ func (x *steps) look() {
 // play plays a script.
 func play(t testing.TB, text []byte, h heard) {
 	s := &script{text}
-	x := newSteps(t, configuration(s), s, h)
+	playOn(t, configuration(s), s, h)
+}
+
+// playOn plays the rest of a script on cards of a configuration.
+func playOn(t testing.TB, cfg Config, s *script, h heard) {
+	x := newSteps(t, cfg, s, h)
 	each := s.one(8) // compare the registers after each step
 	for number := range x.tenants {
 		x.setUp(number)
@@ -251,6 +258,16 @@ func play(t testing.TB, text []byte, h heard) {
 	for i, c := range wire.Counters {
 		_, n := x.register(false, wire.CounterAddr(i), 0)
 		h["counter "+c.Name] += int(n)
+	}
+	x.countUps()
+}
+
+// countUps notes the counters of the up port.
+func (x *steps) countUps() {
+	x.t.Helper()
+	for i, c := range wire.UpCounters {
+		_, n := x.register(false, wire.UpCounterAddr(i), 0)
+		x.heard["counter "+c.Name] += int(n)
 	}
 }
 
@@ -268,6 +285,9 @@ func (h heard) hasAll(t *testing.T, shell wire.Shell, except ...string) {
 	t.Helper()
 	t.Log(h)
 	except = append(except, "counter undecided", "counter stalled", "status bad_rank", "status payload_crc")
+	if shell != wire.ShellRoCE {
+		except = append(except, "reply bad_connection")
+	}
 	if shell != wire.ShellUDP {
 		except = append(except, "reply bad_member")
 	}
@@ -307,9 +327,15 @@ func everything(shell wire.Shell) []string {
 			names = append(names, "status "+c.Name)
 		}
 	}
+	if shell != wire.ShellStream {
+		names = append(names, "up data", "up finish")
+		for _, c := range wire.UpCounters {
+			names = append(names, "counter "+c.Name)
+		}
+	}
 	for _, c := range wire.Codes {
-		if c.Code == wire.CodeBadParent || c.Code == wire.CodeBadRanks {
-			continue // of trees of cards, which the card in software is not in
+		if shell == wire.ShellStream && (c.Code == wire.CodeBadParent || c.Code == wire.CodeBadRanks) {
+			continue // cards with a byte stream are in no trees
 		}
 		if c.Code >= wire.CodeBadAddress || c.Code == wire.CodeBusy || c.Code == wire.CodeBadJob || c.Code == wire.CodeBadEpoch {
 			names = append(names, "reply "+c.Name)

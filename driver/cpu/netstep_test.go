@@ -40,9 +40,8 @@ type nets struct {
 }
 
 // newNets returns a card on a network and the model, after their hard resets.
-func newNets(t testing.TB, s *script, h heard) *nets {
+func newNets(t testing.TB, cfg Config, s *script, h heard) *nets {
 	t.Helper()
-	cfg := configuration(s)
 	cfg.Shell, cfg.Link, cfg.Ethernet = wire.ShellUDP, 64, 1+s.below(3)
 	own := wire.Address{Station: 0x5442_0a0000fe, MAC: 0x02_00000000fe}
 	ours, err := NewEndpoint(cfg, own)
@@ -199,7 +198,7 @@ func (x *nets) prepare(number int) {
 	x.setUp(number)
 }
 
-// again commits a job as it was set up, perhaps with other bits in its members' addresses.
+// again commits a job as it was set up, perhaps with other bits in addresses or in a register of trees.
 func (x *nets) again(number int) {
 	s, t, j := x.script, &x.tenants[number], &x.card.engine.jobs[number]
 	flip := []uint64{0, 1 << 48, 1 << 56, 1 << 63}[s.below(4)]
@@ -213,6 +212,14 @@ func (x *nets) again(number int) {
 		wire.RegJobToken: token, wire.RegJobPorts: t.ports, wire.RegJobChunk: t.chunk, wire.RegJobWindow: t.window, wire.RegJobDeadline: t.deadline,
 	} {
 		x.write(addr, value)
+	}
+	if x.card.Config().Parent {
+		u := j.branch.upward
+		u.address.Station, u.address.MAC = u.address.Station^flip, u.address.MAC^flip
+		if flip == 0 {
+			x.alterTree(&u)
+		}
+		x.writeTree(&u)
 	}
 	x.write(wire.RegJobCommit, uint64(number)<<48|uint64(t.epoch)<<32|uint64(t.first))
 }
@@ -240,7 +247,12 @@ func (x *nets) packet(p Packet) {
 	case 1:
 		p.Epoch--
 	}
-	datagram := frame.AppendDatagram(nil, &p.Header, p.Payload)
+	x.receive(x.damage(frame.AppendDatagram(nil, &p.Header, p.Payload)), from)
+}
+
+// damage damages a datagram, sometimes.
+func (x *nets) damage(datagram []byte) []byte {
+	s := x.script
 	if s.one(16) {
 		at := s.below(len(datagram))
 		switch s.below(3) {
@@ -252,7 +264,7 @@ func (x *nets) packet(p Packet) {
 			datagram = append(datagram, s.byte())
 		}
 	}
-	x.receive(datagram, from)
+	return datagram
 }
 
 // burst sends the contributions of all members, except of one sometimes, to a chunk.
@@ -287,6 +299,9 @@ func (x *nets) advance() {
 		n = e.network.expires - e.now - uint64(s.below(3))
 	case 2:
 		n = e.refused + refusalCycles - e.now
+		if x.card.Config().Parent {
+			n = x.waitUp()
+		}
 	}
 	if n > 1<<30 { // it lies in the past, or far away
 		n = 1
@@ -301,6 +316,8 @@ func (x *nets) step() {
 	x.t.Helper()
 	s := x.script
 	switch what := s.below(64); {
+	case x.card.Config().Parent && what%3 == 0:
+		x.upStep()
 	case what < 20:
 		_, p := x.steps.packet()
 		x.packet(p)
@@ -384,7 +401,12 @@ func (x *nets) compare() {
 // exchange plays a script through the datagrams.
 func exchange(t testing.TB, text []byte, h heard) {
 	s := &script{text}
-	x := newNets(t, s, h)
+	exchangeOn(t, configuration(s), s, h)
+}
+
+// exchangeOn plays the rest of a script on cards of a configuration.
+func exchangeOn(t testing.TB, cfg Config, s *script, h heard) {
+	x := newNets(t, cfg, s, h)
 	for number := range x.tenants {
 		x.prepare(number)
 	}
@@ -397,6 +419,7 @@ func exchange(t testing.TB, text []byte, h heard) {
 		_, n := x.access(x.owner, false, wire.CounterAddr(i), 0)
 		h["counter "+name] += int(n)
 	}
+	x.countUps()
 }
 
 func TestNetworkLockStep(t *testing.T) {

@@ -138,7 +138,7 @@ func TestValidate(t *testing.T) {
 		"format: there is no format 9":     func(c *Config) { c.Format = 9 },
 		"fp32 into bf16":                   func(c *Config) { c.Result = wire.BF16 },
 		"saturating, but FORMAT is fp32":   func(c *Config) { c.Saturate = true },
-		"parent: this card has no up port": func(c *Config) { c.Parent = true },
+		"stream with an up port":           func(c *Config) { c.Parent = true },
 		"saturating, but only a sum that ": func(c *Config) { c.Saturate, c.Format, c.Sum = true, wire.Int32, wire.SumMax },
 	} {
 		c := good

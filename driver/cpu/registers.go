@@ -56,6 +56,9 @@ func (e *engine) access(addr uint32) (wire.Access, bool) {
 	if may, ok := e.network.may(addr); ok {
 		return may, true
 	}
+	if may, ok := e.treeAccess(addr); ok {
+		return may, true
+	}
 	if addr >= wire.CounterBase && addr < wire.CounterAddr(len(e.counters)) {
 		return wire.ReadOnly, addr%8 == 0
 	}
@@ -70,6 +73,7 @@ func (e *engine) write(addr uint32, value uint64) wire.Code {
 	case wire.RegOwner:
 		if e.owner == 0 && value != 0 {
 			e.owner = value
+			e.uplink.clear()
 			if e.network != nil {
 				e.token, e.staged = 0, setup{}
 				e.network.owned(e.now)
@@ -94,6 +98,10 @@ func (e *engine) write(addr uint32, value uint64) wire.Code {
 	case wire.RegJobAbort:
 		return e.abort(value)
 	default:
+		if staged := e.uplink.stagedAt(addr); staged != nil {
+			*staged = value
+			return wire.CodeDone
+		}
 		return e.network.write(addr, value, e.now)
 	}
 	return wire.CodeDone
@@ -121,6 +129,7 @@ func (e *engine) reset(token uint64) wire.Code {
 	clear(e.counters)
 	e.owner, e.token, e.staged = 0, 0, setup{}
 	e.network.reset()
+	e.uplink.reset()
 	return wire.CodeDone
 }
 
@@ -131,6 +140,9 @@ func (e *engine) read(addr uint32) uint64 {
 	}
 	if _, ok := e.network.may(addr); ok {
 		return e.network.read(addr)
+	}
+	if _, ok := e.treeAccess(addr); ok {
+		return e.readTree(addr)
 	}
 	if addr >= wire.JobBase {
 		of0, job := wire.SplitJobAddr(addr)

@@ -31,8 +31,8 @@ type round struct {
 	perTile   int // chunks
 	tiles     int
 	exchanges []*Exchange
-	sums      [][]byte              // by exchange, from the round's first chunk on
-	rows      [wire.MaxPorts][]byte // the members' arrays by port, from the round's first chunk on
+	lows      []int               // by exchange: the round's first chunk
+	rows      [wire.MaxPorts]part // the members' arrays by port
 	workers   []*worker
 
 	next    atomic.Int64 // first tile that nobody has taken
@@ -41,6 +41,12 @@ type round struct {
 
 	mu     sync.Mutex
 	events []event // of chunks with exceptions, in no order
+}
+
+// part is a member's array in a round.
+type part struct {
+	array    []byte
+	exchange int // index of its exchange
 }
 
 // event is what a chunk of a round has to report.
@@ -80,9 +86,10 @@ func (j *job) turnable(vid uint32) bool {
 	return true
 }
 
-// beginRound begins a round of a job if its members' arrays are aligned.
+// beginRound begins a round of a job if its members' arrays are aligned. The sums of a tree job need
+// slots, because they wait for the parent.
 func (c *Card) beginRound(j *job) {
-	if !j.running || j.round != nil || !c.aligned(j) {
+	if !j.running || j.round != nil || j.isTree() || !c.aligned(j) {
 		return
 	}
 	workers := runtime.GOMAXPROCS(0)
@@ -121,16 +128,14 @@ func (c *Card) beginRound(j *job) {
 
 // takeArrays notes the arrays of the round's exchanges.
 func (r *round) takeArrays() {
-	e := r.card.engine
 	r.first = r.exchanges[0].vid(r.exchanges[0].low)
-	r.sums = r.sums[:0]
-	for _, x := range r.exchanges {
+	r.lows = r.lows[:0]
+	for n, x := range r.exchanges {
 		x.users++
-		from := x.low * x.Chunk
-		r.sums = append(r.sums, x.Sum[from*e.resultBytes:])
+		r.lows = append(r.lows, x.low)
 		for at, ranks := 0, x.Ranks; ranks != 0; at, ranks = at+1, ranks&(ranks-1) {
 			if rank := bits.TrailingZeros64(ranks); r.members&bit(uint8(rank)) != 0 {
-				r.rows[r.job.portOf[rank]] = x.Inputs[at][from*e.elementBytes:]
+				r.rows[r.job.portOf[rank]] = part{x.Inputs[at], n}
 			}
 		}
 	}
@@ -162,6 +167,7 @@ type worker struct {
 	space arithmetic.Workspace
 	rows  [wire.MaxPorts][]byte
 	tile  int
+	from  int                                      // the round's chunk from which the goroutine sums a run
 	each  func(chunk int, e arithmetic.Exceptions) // note
 }
 
@@ -191,28 +197,41 @@ func (w *worker) note(chunk int, e arithmetic.Exceptions) {
 	r := w.round
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, event{w.tile*r.perTile + chunk, e})
+	r.events = append(r.events, event{w.from + chunk, e})
 }
 
-// sum sums the tile into the first exchange's sum, and copies it into those of the others.
+// sum sums the tile, in runs of chunks that adjoin in all arrays.
 func (w *worker) sum() {
+	r := w.round
+	w.from = w.tile * r.perTile
+	for to := min((w.tile+1)*r.perTile, r.chunks); w.from < to; {
+		n := to - w.from
+		for i, x := range r.exchanges {
+			n = x.View.Run(r.lows[i]+w.from, n)
+		}
+		w.sumRun(n)
+		w.from += n
+	}
+	clear(w.rows[:r.card.engine.cfg.Ports])
+}
+
+// sumRun sums n chunks into the first exchange's sum, and copies it into those of the others.
+func (w *worker) sumRun(n int) {
 	r, e := w.round, w.round.card.engine
-	from, to := w.tile*r.perTile, min((w.tile+1)*r.perTile, r.chunks)
-	elements := func(array []byte, size int) []byte {
-		return array[from*r.chunk*size : min(to*r.chunk*size, len(array))]
+	elements := func(exchange int, array []byte, size int) []byte {
+		return r.exchanges[exchange].run(array, r.lows[exchange]+w.from, n, size)
 	}
 	for port, row := range r.rows[:e.cfg.Ports] {
 		w.rows[port] = nil
-		if row != nil {
-			w.rows[port] = elements(row, e.elementBytes)
+		if row.array != nil {
+			w.rows[port] = elements(row.exchange, row.array, e.elementBytes)
 		}
 	}
-	sum := elements(r.sums[0], e.resultBytes)
+	sum := elements(0, r.exchanges[0].Sum, e.resultBytes)
 	e.arithmetic.Sum(sum, w.rows[:e.cfg.Ports], r.chunk, &w.space, w.each)
-	for _, other := range r.sums[1:] {
-		copy(elements(other, e.resultBytes), sum)
+	for i, x := range r.exchanges[1:] {
+		copy(elements(i+1, x.Sum, e.resultBytes), sum)
 	}
-	clear(w.rows[:e.cfg.Ports])
 }
 
 // endRound sets the slots as if the chunks of a round had passed them, and reports the sums.
@@ -225,7 +244,7 @@ func (c *Card) endRound(r *round) {
 		c.engine.pass(r)
 	}
 	for _, x := range r.exchanges {
-		if x.active && r.chunks > 0 {
+		if r.chunks > 0 { // also of an exchange that was dropped meanwhile: its array has the sums
 			c.report(x, report{first: x.low, chunks: r.chunks, ranks: r.members, evicted: r.job.evicted, vid: r.job.evictedAt})
 			x.low += r.chunks
 			x.next = x.low
@@ -239,7 +258,6 @@ func (c *Card) endRound(r *round) {
 		}
 	}
 	clear(r.exchanges)
-	clear(r.sums)
 	clear(r.rows[:])
 }
 
@@ -274,8 +292,8 @@ func (e *engine) passSlot(s *slot, r *round, i int) {
 	s.held, s.done, s.sent, s.owed = r.members, r.members, r.members, 0
 	s.ecn, s.nonfinite = wire.ECT0, false
 	s.cache = sized(s.cache, r.chunk*e.resultBytes)
-	from := i * r.chunk * e.resultBytes
-	clear(s.cache[copy(s.cache, r.sums[0][from:]):])
+	x := r.exchanges[0]
+	clear(s.cache[copy(s.cache, x.part(x.Sum, r.lows[0]+i, e.resultBytes)):])
 }
 
 // passEvent counts the exceptions of a chunk of a round.

@@ -52,6 +52,9 @@ var arithmetics = func() (all []Config) {
 	return all
 }()
 
+// hasParent reports whether cards of an arithmetic may have an up port.
+func hasParent(c Config) bool { return c.Result == 0 || c.Result == c.Format }
+
 // configuration lets a script choose a card.
 func configuration(s *script) Config {
 	c := arithmetics[s.below(len(arithmetics))]
@@ -61,6 +64,7 @@ func configuration(s *script) Config {
 	c.Window = 1 << s.below(4)
 	c.Jobs = 1 << s.below(4)
 	c.Latency = s.below(256)
+	c.Parent = hasParent(c) && s.one(2)
 	return c
 }
 
@@ -73,6 +77,10 @@ func (x *steps) advance() {
 		n = e.due - e.now - uint64(s.below(3))
 	case 1:
 		n = e.refused + refusalCycles - e.now - uint64(s.below(3))
+	case 2:
+		if x.card.Config().Parent {
+			n = x.waitUp()
+		}
 	}
 	n &= 1<<40 - 1 // what lies in the past, or never comes, is far away
 	x.note("advance %d", n)
@@ -171,13 +179,15 @@ func (x *steps) setUp(number int) {
 			number = s.below(256)
 		}
 	}
+	as := s.below(8) // 7: as before
 	owner := uint64(token)
 	if s.one(16) {
 		owner = uint64(s.below(2))
 	}
 	x.write(wire.RegOwner, token)
 	x.write(wire.RegJobToken, owner)
-	if !s.one(8) { // otherwise as before
+	if as != 7 {
+		x.stageTree(number, &job)
 		for addr, value := range map[uint32]uint64{wire.RegJobPorts: job.ports, wire.RegJobChunk: job.chunk, wire.RegJobWindow: job.window, wire.RegJobDeadline: job.deadline} {
 			x.write(addr, value)
 		}

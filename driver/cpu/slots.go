@@ -15,6 +15,8 @@ const (
 	empty state = iota
 	collecting
 	reducing
+	waiting // of tree jobs: the own sum is there, the final one is not
+	closing // of tree jobs: the final sum passes the lanes
 	reduced
 )
 
@@ -35,7 +37,9 @@ type slot struct {
 	since     uint64 // clock from which its deadline counts, while it is among the timers
 	turn      uint64 // order in which slots became owing
 
-	queue element // among the complete, fresh or replayed slots of its job
+	rose uint64 // of tree jobs: clock at which its own sum last left for the parent
+
+	queue element // among the complete, fresh, replayed or rising slots of its job
 	timer element // among those of its job that have a deadline
 
 	rows [][]byte // the stored contributions, by port
@@ -113,6 +117,9 @@ func (e *engine) repeat(s *slot, port int, h *frame.Header) bool {
 		s.owe(w)
 	case s.state == empty:
 		e.refuse(port, h, wire.CodeLate)
+	case s.state == waiting:
+		e.repeatUp(s)
+		fallthrough
 	default:
 		e.refuse(port, h, wire.CodeDuplicate)
 	}
@@ -126,7 +133,7 @@ func (e *engine) turnOver(s *slot, vid uint32) bool {
 	if blocked && s.timer.of == nil {
 		e.wait(s)
 	}
-	if blocked || s.state == collecting || s.state == reducing {
+	if blocked || s.state != empty && s.state != reduced {
 		return false
 	}
 	s.queue.leave()
@@ -158,9 +165,7 @@ func (e *engine) store(at place, contribution []byte, nonfinite bool) {
 	j.lags[at.rank][lagBucket(s.held == 0, e.now-s.opened)]++
 	s.held |= bit(at.rank)
 	mark := wire.ECN(at.flags & wire.FlagECN)
-	if strength[mark] > strength[s.ecn] {
-		s.ecn = mark
-	}
+	s.merge(mark)
 	if mark == wire.CE {
 		e.counters[countCE]++
 	}
@@ -171,6 +176,13 @@ func (e *engine) store(at place, contribution []byte, nonfinite bool) {
 	}
 	if j.members&^s.held == 0 {
 		s.close()
+	}
+}
+
+// merge merges a mark into the slot's.
+func (s *slot) merge(mark wire.ECN) {
+	if strength[mark] > strength[s.ecn] {
+		s.ecn = mark
 	}
 }
 
@@ -201,7 +213,8 @@ func (e *engine) reduceAll() {
 	}
 }
 
-// reduce sums a closed slot into its cache. All members are owed the result.
+// reduce sums a closed slot into its cache. All members are owed the result, or the parent is owed the
+// own sum of a tree job. A final sum passes the same way alone.
 func (e *engine) reduce(s *slot) {
 	j := s.job
 	s.queue.leave()
@@ -209,8 +222,12 @@ func (e *engine) reduce(s *slot) {
 	e.found = arithmetic.Exceptions{}
 	e.arithmetic.Sum(s.cache, s.rows, int(j.setup.chunk), &e.work, e.find)
 	s.release()
-	s.state = reduced
-	s.owe(j.members)
+	if j.isTree() && s.state == reducing {
+		s.rise()
+	} else {
+		s.state = reduced
+		s.owe(j.members)
+	}
 	if s.held != j.all {
 		e.counters[countPartial]++
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // Listen listens at unix:PATH or tcp:HOST:PORT. A Unix socket has mode 0600 from its first moment. It
-// replaces the socket of a daemon that has died; that of another program is an error.
+// replaces the socket of a daemon that has died; that of another program is an error. A socket that is no
+// file (unix:@NAME) is one as well: it has no mode, so that all users of the machine could connect.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	scheme, at, _ := strings.Cut(address, ":")
 	switch scheme {
@@ -28,6 +29,12 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	switch {
+	case path == "":
+		return nil, errors.New("unix: lacks the path of the socket; name it, as in unix:PATH")
+	case path[0] == '@':
+		return nil, fmt.Errorf("unix:%s is a socket without a file, to which all users could connect; name a file, as in unix:./%s", path, path)
+	}
 	if err := transport.CheckSocket(path); err != nil {
 		return nil, err
 	}
@@ -41,6 +48,14 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	config := net.ListenConfig{Control: private}
 	return config.Listen(ctx, "unix", path)
+}
+
+// CheckCard refuses the name of a card that a daemon shares already (serve:, roce:).
+func CheckCard(name string) error {
+	if scheme, _, _ := strings.Cut(name, ":"); scheme == "serve" || scheme == "roce" {
+		return fmt.Errorf("%s: a daemon shares this card already; let clients open it under this name", name)
+	}
+	return nil
 }
 
 // lock keeps other daemons from replacing sockets of a folder at the same time.

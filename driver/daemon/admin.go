@@ -6,10 +6,10 @@ import (
 )
 
 // mayWrite reports whether the session's writes of a register go to the card (SPEC.md, section 3). The
-// registers of ownership and of jobs are the daemon's own.
+// registers of ownership and of jobs are the daemon's own. Those of a tree are the cards', except RESET.
 func (s *session) mayWrite(addr uint32) bool {
 	ours := addr == wire.RegOwner || addr == wire.RegRelease || addr >= wire.RegJobToken && addr <= wire.RegJobAbort || addr >= wire.JobBase
-	return s.admin && s.card.server.options.Admin && !ours
+	return s.admin && s.card.server.options.Admin && !ours && (s.card.tree == nil || addr == wire.RegReset)
 }
 
 // accessCard makes a register access for the session, and returns the register's value. When the card
@@ -21,5 +21,5 @@ func (s *session) accessCard(h *frame.Header) (uint64, error) {
 	case h.VID == wire.RegReset:
 		return 0, s.card.driver.Reset(s.over)
 	}
-	return s.card.driver.WriteRegister(s.over, h.VID, h.Mask)
+	return s.card.single.WriteRegister(s.over, h.VID, h.Mask)
 }

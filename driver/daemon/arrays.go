@@ -51,6 +51,7 @@ func (j *job) startArrays(ctx context.Context) {
 	c := j.card
 	cfg := j.parameters
 	cfg.OnOverdue = func(o driver.Overdue) { j.noteOverdue(o) }
+	cfg.OnOutage = j.noteOutage
 	direct, err := c.driver.Configure(ctx, cfg)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,6 +68,35 @@ func (j *job) startArrays(ctx context.Context) {
 		go j.sumBlocks(s)
 	}
 	j.begin()
+	if j.away > 0 {
+		j.pauseBlocks()
+	}
+}
+
+// noteOutage passes the outage of a card of a tree on to the members. The job's blocks stay where they are,
+// and the tree continues by itself.
+func (j *job) noteOutage(o driver.Outage) {
+	j.card.mu.Lock()
+	defer j.card.mu.Unlock()
+	if o.Epoch == 0 {
+		j.away++
+		j.lost = o.Cause
+	} else {
+		j.away--
+		j.epoch, j.first = o.Epoch, o.VID
+	}
+	switch {
+	case j.state != running || j.arrays == nil:
+	case j.away == 0:
+		j.begin()
+	case j.away == 1 && o.Epoch == 0:
+		j.pauseBlocks()
+	}
+}
+
+// pauseBlocks asks the members of a job for no further blocks until its next epoch.
+func (j *job) pauseBlocks() {
+	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Stop{Stop: &protocol.Stop{Nonce: j.nonce, Cause: j.lost.Error()}}})
 }
 
 // forever is the time that a member's call waits for the others: their clients decide that.
@@ -210,6 +240,10 @@ func (j *job) place(seat *seat, p *protocol.Block) (block, error) {
 func (j *job) takeFinish(seat *seat) error {
 	if j.direct {
 		j.takeDirectFinish(seat)
+		return nil
+	}
+	if j.rdma != nil {
+		j.takeConnectedFinish(seat)
 		return nil
 	}
 	if j.state != running || j.arrays == nil {

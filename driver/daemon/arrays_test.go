@@ -115,13 +115,13 @@ func TestManyArraySeats(t *testing.T) {
 func TestArraysLate(t *testing.T) {
 	ctx := testContext(t)
 	path := serveArrays(t, "cpu:workers=2,jobs=2", daemon.Options{})
-	c := open(t, path, driver.WithTimeout(200*time.Millisecond))
+	c := open(t, path)
 	for named := 0; named < 3; { // on a busy machine the daemon's answer may come too late
 		j, err := c.Configure(ctx, driver.JobConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = j.Member(0).AllReduce(ctx, make([]float32, 10_000_000))
+		err = j.Member(0).AllReduce(ctx, make([]float32, 10_000_000), driver.WithCallTimeout(200*time.Millisecond))
 		var missing *driver.MissingError
 		var late *driver.TimeoutError
 		switch {

@@ -55,6 +55,7 @@ func (j *job) announce(s *seat, call *protocol.Call) (*protocol.Ended, error) {
 	}
 	j.forgetCalls()
 	j.agree()
+	j.expectOthers()
 	return nil, nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,20 +16,40 @@ import (
 	"tributary/driver/element"
 )
 
+// Card is what a Server shares: a card, or a tree of cards. It is a *driver.Card or a *driver.SharedTree.
+type Card interface {
+	Info() driver.Info
+	Complete(driver.JobConfig) (driver.JobConfig, error)
+	Configure(context.Context, driver.JobConfig) (*driver.Job, error)
+	ReadRegister(ctx context.Context, addr uint32) (uint64, error)
+	Reset(context.Context) error
+	TakesArrays() bool
+	Network() string
+	Away() bool
+	Done() <-chan struct{} // closed when the card has gone for good
+	Err() error            // why; nil before
+	Close() error
+}
+
 // card is a card that sessions share.
 type card struct {
 	name   string
-	driver *driver.Card
+	driver Card
+	single *driver.Card       // driver, if it is one card; else nil
+	tree   *driver.SharedTree // driver, if it is a tree; else nil
 	server *Server
 
-	mu       sync.Mutex
-	changed  sync.Cond // a call was announced, or a session has ended
-	sessions map[*session]bool
-	counts   counts
-	jobs     map[uint64]*job // by nonce
-	numbered [256]*job       // those that have started, by their number on the card
-	queue    []*job          // that wait for room on the card
-	dropping int             // jobs that are over, and keep their room until the card has dropped them
+	mu         sync.Mutex
+	changed    sync.Cond // a call was announced, or a session has ended
+	sessions   map[*session]bool
+	counts     counts
+	jobs       map[uint64]*job    // by nonce
+	numbered   [256]*job          // those that have started, by their number on the card
+	connecting sync.Mutex         // held while connections are registered, or removed
+	neighbours []driver.Neighbour // of a one-armed card; guarded by connecting
+	parting    map[uint64]*job    // those that are over, and whose queue pairs may live, by nonce
+	queue      []*job             // that wait for room on the card
+	dropping   int                // jobs that are over, and keep their room until the card has dropped them
 }
 
 // refusal is the answer to a request that the daemon refuses.
@@ -41,17 +63,30 @@ func refuse(reason protocol.Reason, format string, args ...any) *refusal {
 	return &refusal{reason: reason, text: fmt.Sprintf(format, args...)}
 }
 
+// wrongParameter refuses a parameter that the card does not take, by its name.
+func wrongParameter(err error) *refusal {
+	r := refuse(protocol.Reason_PARAMETERS, "%s", err)
+	var wrong *driver.InputError
+	if errors.As(err, &wrong) {
+		r.field = wrong.What
+	}
+	return r
+}
+
 // create makes a job for the members that will join it.
 func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
-	cfg, err := c.driver.Info().Complete(driver.ConfigOf(p.Parameters))
+	cfg, err := c.driver.Complete(driver.ConfigOf(p.Parameters))
 	if err != nil {
-		return nil, refuse(protocol.Reason_PARAMETERS, "%s", err)
+		return nil, wrongParameter(err)
+	}
+	if c.underRoCE() && cfg.Workers < 2 {
+		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "workers", text: "workers: a ring of RDMA connections has 2 or more"}
 	}
 	if cfg.Partial && s.direct {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "partial sums",
 			text: "partial sums: the daemon must see the results; start it with -relay, or do without"}
 	}
-	if cfg.CarryOn > 0 && c.driver.TakesArrays() {
+	if cfg.CarryOn > 0 && c.driver.TakesArrays() && c.tree == nil {
 		return nil, &refusal{reason: protocol.Reason_PARAMETERS, field: "carry on", text: "carry on: the card is in the daemon's process, and would be lost with it"}
 	}
 	wait, refused := c.server.waitFor(p)
@@ -60,6 +95,9 @@ func (c *card) create(s *session, p *protocol.Create) (*job, *refusal) {
 	}
 	j := c.newJob(newNonce(), cfg)
 	j.creator, j.direct = s, s.direct
+	if c.underRoCE() {
+		j.rdma = new(rdma)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server.stopping() {
@@ -117,7 +155,7 @@ func (j *job) leaveQueue() {
 
 // startIfComplete starts a job whose seats are all taken, if the card has room for it.
 func (j *job) startIfComplete() {
-	if j.state == gathering && len(j.missing()) == 0 && !slices.Contains(j.card.queue, j) {
+	if j.state == gathering && len(j.missing()) == 0 && j.allConnected() && !slices.Contains(j.card.queue, j) {
 		j.state, j.settingUp = starting, true
 		ctx, cancel := context.WithCancel(j.card.server.running)
 		j.cancelStart = cancel
@@ -136,10 +174,10 @@ func (j *job) giveUp(waited time.Duration) {
 	j.card.mu.Lock()
 	defer j.card.mu.Unlock()
 	switch {
-	case j.state == over || j.relay != nil || j.arrays != nil:
+	case j.state == over || j.isOnCard():
 		return
 	case j.state != gathering && j.card.driver.Away():
-		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: fmt.Sprintf("it did not return within the job's time to wait, %s", waited)})
+		j.end(&protocol.Ended{Cause: protocol.Cause_CARD_LOST, Text: fmt.Sprintf("%s did not return within the job's time to wait, %s", j.card.absent(), waited)})
 		return
 	case j.state != gathering: // the card may go meanwhile
 		j.wait.Reset(max(waited, leastRetry))
@@ -152,6 +190,14 @@ func (j *job) giveUp(waited time.Duration) {
 		ended.Text = fmt.Sprintf("ranks %d had not returned %s after the daemon", ended.Ranks, waited)
 	}
 	j.end(ended)
+}
+
+// absent names what is away: the card, or cards of the tree.
+func (c *card) absent() string {
+	if c.tree == nil {
+		return "it"
+	}
+	return "card " + strings.Join(c.tree.AwayCards(), ", card ")
 }
 
 // join gives a session a seat of a job.
@@ -168,7 +214,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x waits for the members that it had", p.Nonce)
 	case j.state != gathering && (!j.parameters.Partial || j.arrays != nil):
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x has started; only one with partial sums takes a member again, on a card that takes frames", p.Nonce)
-	case j.relay == nil && j.state != gathering:
+	case j.relay == nil && j.state != gathering: // never of connections: these have no partial sums
 		return nil, nil, refuse(protocol.Reason_STARTED, "job %016x starts just now; join again", p.Nonce)
 	}
 	if r := differing(p.Parameters, j.parameters); r != nil {
@@ -193,7 +239,7 @@ func (c *card) join(s *session, p *protocol.Join) (*job, *seat, *refusal) {
 		return nil, nil, refuse(protocol.Reason_TAKEN, "all %d ranks are taken", len(j.seats))
 	}
 	seat := j.seats[free[0]]
-	seat.session, seat.returns = s, j.state != gathering
+	seat.session, seat.returns, seat.end = s, j.state != gathering, nil
 	seat.noteAddress(p)
 	return j, seat, nil
 }
@@ -230,15 +276,16 @@ func (c *card) close(text string) error {
 	return c.driver.Close()
 }
 
-// idle waits until the card has no jobs, or ctx ends.
-func (c *card) idle(ctx context.Context) {
-	for ticker := time.NewTicker(20 * time.Millisecond); ; {
+// await waits until a condition holds, or ctx ends. The condition is checked with the mutex held.
+func (c *card) await(ctx context.Context, condition func() bool) {
+	holds := func() bool {
 		c.mu.Lock()
-		jobs := len(c.jobs)
-		c.mu.Unlock()
-		if jobs == 0 {
-			return
-		}
+		defer c.mu.Unlock()
+		return condition()
+	}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

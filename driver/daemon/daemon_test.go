@@ -50,7 +50,7 @@ func serveCard(t testing.TB, card *driver.Card, o daemon.Options) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	server := daemon.New(map[string]*driver.Card{"card": card}, o)
+	server := daemon.New(map[string]daemon.Card{"card": card}, o)
 	go func() { ended <- server.Serve(ctx, listener, 0) }()
 	t.Cleanup(func() {
 		stop()
@@ -157,6 +157,16 @@ func (c *client) join(nonce uint64, rank uint32, p *protocol.Parameters) *protoc
 func (c *client) call(call *protocol.Call) {
 	c.Helper()
 	c.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Call{Call: call}})
+}
+
+// announce sends a call and waits until the daemon has it: it answers a session's messages in their
+// order, and refuses a seat that is taken.
+func (c *client) announce(call *protocol.Call) {
+	c.Helper()
+	c.call(call)
+	if r := c.join(call.Nonce, call.Rank, nil).GetRefused(); r.GetReason() != protocol.Reason_TAKEN {
+		c.Fatalf("got %v", r)
+	}
 }
 
 // begun waits for the beginning of an epoch.

@@ -12,7 +12,7 @@ import (
 
 // offersDirect reports whether the frames of a client's session do not pass through the daemon.
 func (s *Server) offersDirect(c *card, hello *protocol.Hello) bool {
-	return hello.Direct && !s.options.Relay && c.driver.Network() != ""
+	return hello.Direct && !s.options.Relay && !c.underRoCE() && c.driver.Network() != ""
 }
 
 // way names how the frames of a session, or a job, reach the card.
@@ -61,12 +61,12 @@ func (j *job) directed(cfg driver.RelayConfig) driver.RelayConfig {
 
 // agree lets direct seats send the data of calls that all of them have announced.
 func (j *job) agree() {
-	if !j.direct || j.state != running {
+	if !j.direct && j.rdma == nil || j.state != running {
 		return
 	}
 	first, vid := true, uint32(0)
 	for _, s := range j.seats {
-		if j.takesPart(s) && (first || int32(s.next-vid) < 0) {
+		if (j.rdma != nil || j.takesPart(s)) && (first || int32(s.next-vid) < 0) {
 			first, vid = false, s.next
 		}
 	}
@@ -74,6 +74,7 @@ func (j *job) agree() {
 		return
 	}
 	j.agreed, j.hasAgreed = vid, true
+	j.stopExpecting()
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Agreed{Agreed: &protocol.Agreed{Nonce: j.nonce, Vid: vid}}})
 }
 

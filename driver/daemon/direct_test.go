@@ -18,7 +18,6 @@ import (
 	"tributary/driver"
 	"tributary/driver/daemon"
 	"tributary/driver/daemon/protocol"
-	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
@@ -29,6 +28,7 @@ import (
 // may take its power away, and give it back at the same address.
 type networked struct {
 	testing.TB
+	kind string // of the card: its name as one in software
 	name string
 
 	mu    sync.Mutex
@@ -38,8 +38,14 @@ type networked struct {
 
 func newNetworked(t testing.TB) *networked {
 	t.Helper()
-	n := &networked{TB: t}
-	n.power("127.0.0.1:0")
+	return newNetworkedAt(t, "127.0.0.1:0", "model:lanes=4,workers=4,chunk=16,window=4,jobs=2")
+}
+
+// newNetworkedAt starts a card of another kind at an address.
+func newNetworkedAt(t testing.TB, address, kind string) *networked {
+	t.Helper()
+	n := &networked{TB: t, kind: kind}
+	n.power(address)
 	t.Cleanup(n.cut)
 	return n
 }
@@ -51,7 +57,7 @@ func (n *networked) power(address string) {
 	if err != nil {
 		n.Fatal(err)
 	}
-	card, err := model.NewEndpoint(model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 4, Jobs: 2, Shell: wire.ShellUDP, Link: 64}, socket.Address())
+	card, err := driver.NewNetworkCard(n.kind, socket.Address(), 1)
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -188,18 +194,8 @@ func TestDirectReduce(t *testing.T) {
 // datagrams, and translates addresses. Every sum is right.
 func TestDirectOverFaults(t *testing.T) {
 	ctx := testContext(t)
-	card := newNetworked(t)
 	rates := faults.Rates{Drop: 0.02, Repeat: 0.02, Reorder: 0.02, Delay: 0.02, Flip: 0.02, Cut: 0.01, Seed: 1}
-	proxy, err := faults.NewProxy(card.name[len("udp:"):], rates, new(faults.Counts))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
-	owner, err := driver.Open(ctx, proxy.Name(), driver.WithTimeout(patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := serveCard(t, owner, daemon.Options{})
+	proxy, path := serveBehindProxy(ctx, t, rates)
 	proxy.On.Store(true)
 	sessions := openAll(t, path, 3)
 	for seed := range 2 {
@@ -221,6 +217,46 @@ func TestDirectOverFaults(t *testing.T) {
 		if proxy.Happened.Of(k) == 0 {
 			t.Errorf("fault %v did not happen", k)
 		}
+	}
+}
+
+// serveBehindProxy runs a daemon with a card on a network behind a proxy, and returns the daemon's path.
+func serveBehindProxy(ctx context.Context, t *testing.T, rates faults.Rates) (proxy *faults.Proxy, path string) {
+	t.Helper()
+	card := newNetworked(t)
+	proxy, err := faults.NewProxy(card.name[len("udp:"):], rates, new(faults.Counts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	owner, err := driver.Open(ctx, proxy.Name(), driver.WithTimeout(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxy, serveCard(t, owner, daemon.Options{})
+}
+
+// TestDirectMarks: each direct member reacts to marks on its own way, and to the merged ones.
+func TestDirectMarks(t *testing.T) {
+	ctx := testContext(t)
+	proxy, path := serveBehindProxy(ctx, t, faults.Rates{})
+	proxy.Mark(wire.CE, wire.ECT0)
+	sessions := openAll(t, path, 3)
+	j, err := sessions[0].Configure(ctx, driver.JobConfig{Workers: 3, Here: []int{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newTeam(t, j, sessions, 0)
+	if err := m.sum(ctx, 40*16); err != nil {
+		t.Fatal(err)
+	}
+	for rank, member := range m.members {
+		if got := member.Job().Congestion(); got.Results != 40 || got.Marked != 40 || got.Cuts == 0 || got.MeanWindow >= 2 {
+			t.Errorf("rank %d: %+v", rank, got)
+		}
+	}
+	if err := m.finish(ctx); err != nil {
+		t.Fatal(err)
 	}
 }
 

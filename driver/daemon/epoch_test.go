@@ -154,7 +154,7 @@ func TestMemberReturnsBeforeResultsAreTaken(t *testing.T) {
 	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
 		t.Fatalf("lost %v", l)
 	}
-	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
+	one.announce(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
 	for vid := range uint32(4) {
 		one.write(data(b, 0, vid, 1))
 	}
@@ -196,7 +196,7 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
 		t.Fatalf("lost %v", l)
 	}
-	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
+	one.announce(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
 	one.write(data(b, 0, 0, 1)) // of four chunks
 	one.read()
 	back := attach(t, path, &protocol.Hello{Version: 1})
@@ -209,7 +209,7 @@ func TestLastMemberIsLostDuringAReturn(t *testing.T) {
 	if again.FirstVid != 4 || again.Calls != 1 || !slices.Equal(again.Ranks, []uint32{1}) {
 		t.Errorf("the member that returned goes on with %v", again)
 	}
-	back.call(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: 1, Elements: 16, Format: uint32(wire.FP32), FirstVid: 4})
+	back.announce(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: 1, Elements: 16, Format: uint32(wire.FP32), FirstVid: 4})
 	other := attach(t, path, &protocol.Hello{Version: 1})
 	other.join(b.Nonce, 0, nil)
 	if p := back.receive().GetPause(); p.GetVid() != 5 {
@@ -302,7 +302,7 @@ func TestMembersReturnOneAfterAnother(t *testing.T) {
 	two.join(nonce, 1, nil)
 	three.join(nonce, 2, nil)
 	b := one.begun()
-	one.call(&protocol.Call{Nonce: nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
+	one.announce(&protocol.Call{Nonce: nonce, Elements: chunks * 16, Format: uint32(wire.FP32)})
 	back := []*client{attach(t, path, hello), attach(t, path, hello)}
 	for i, gone := range []*client{two, three} {
 		gone.conn.Close()
@@ -476,9 +476,8 @@ func TestPauseCountsCallsOfTheLost(t *testing.T) {
 	one, two, b := pair(t, path, &protocol.Parameters{Partial: pointer(true), DeadlineNs: pointer(uint64(10 * time.Millisecond))})
 	one.call(&protocol.Call{Nonce: b.Nonce, Elements: 64, Format: uint32(wire.FP32)})
 	for n := range uint64(2) {
-		two.call(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: n, Elements: 64, Format: uint32(wire.FP32), FirstVid: uint32(4 * n)})
+		two.announce(&protocol.Call{Nonce: b.Nonce, Rank: 1, Sequence: n, Elements: 64, Format: uint32(wire.FP32), FirstVid: uint32(4 * n)})
 	}
-	two.join(b.Nonce, 1, nil) // is refused when the calls have come
 	two.conn.Close()
 	if l := one.receive().GetLost(); len(l.GetRanks()) != 1 {
 		t.Fatalf("lost %v", l)
@@ -503,7 +502,7 @@ func TestStopsInOrder(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{}).Serve(ctx, listener, 0)
+		ended <- daemon.New(map[string]daemon.Card{"card": card}, daemon.Options{}).Serve(ctx, listener, 0)
 	}()
 	one, _, _ := pair(t, path, &protocol.Parameters{})
 	stop()

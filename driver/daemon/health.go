@@ -52,11 +52,20 @@ func (s *Server) Ready(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	for name, c := range s.cards {
-		if _, err := c.driver.ReadRegister(ctx, wire.RegMagic); err != nil {
+		if err := c.responds(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("card %s does not answer: %w", name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// responds returns nil when the card responds, or all cards of the tree.
+func (c *card) responds(ctx context.Context) error {
+	if c.tree != nil {
+		return c.tree.Responds(ctx)
+	}
+	_, err := c.driver.ReadRegister(ctx, wire.RegMagic)
+	return err
 }
 
 // healthService is gRPC's health service. Its streams end with the server. They are few: clients without

@@ -41,6 +41,9 @@ type job struct {
 	again     bool          // the job of an earlier daemon, whose members return (rejoin.go)
 	relay     *driver.Relay // on a card that takes frames, once it is set up
 	arrays    *arrays       // on a card that takes arrays, likewise
+	rdma      *rdma         // on a card under RoCEv2; nil on others
+	away      int           // cards of its tree for which it waits
+	lost      error         // why the last of them has gone
 	number    uint8
 	epoch     uint16
 	first     uint32  // the VID with which the epoch begins
@@ -68,9 +71,10 @@ type seat struct {
 	next    uint32   // the first VID after those calls
 	sent    uint32   // the VID after the latest data frame of the epoch
 	address wire.Address
-	seen    []uint16         // epochs of packets that the member may have under way
-	rejoin  *protocol.Rejoin // of a job of an earlier daemon, until it goes on
-	returns bool             // taken again: takes part from the next epoch on
+	seen    []uint16             // epochs of packets that the member may have under way
+	end     *protocol.Connection // of its queue pairs; nil on cards of other shells, and before Connect
+	rejoin  *protocol.Rejoin     // of a job of an earlier daemon, until it goes on
+	returns bool                 // taken again: takes part from the next epoch on
 }
 
 // newJob returns a job with free seats.
@@ -141,8 +145,12 @@ func (j *job) ranksOf(s *session) (ranks []uint32) {
 // start sets the job up on the card when all seats are taken.
 func (j *job) start(ctx context.Context) {
 	c := j.card
-	if c.driver.TakesArrays() {
+	switch {
+	case c.driver.TakesArrays():
 		j.startArrays(ctx)
+		return
+	case j.rdma != nil:
+		j.startConnections(ctx)
 		return
 	}
 	cfg := driver.RelayConfig{JobConfig: j.parameters}
@@ -152,7 +160,7 @@ func (j *job) start(ctx context.Context) {
 		cfg.FirstVID, cfg.Seen, err = j.meet(ctx)
 	}
 	if err == nil {
-		relay, err = c.driver.ConfigureRelay(ctx, j.directed(cfg), j)
+		relay, err = c.single.ConfigureRelay(ctx, j.directed(cfg), j)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,6 +219,7 @@ func (j *job) begin() {
 				b.Ranks, b.Calls = append(b.Ranks, uint32(seat.rank)), seat.calls
 			}
 		}
+		b.Connections = j.connections()
 		if len(b.Ranks) > 0 {
 			s.tell(&protocol.ToClient{Message: &protocol.ToClient_Begin{Begin: b}})
 		}
@@ -227,22 +236,26 @@ func (j *job) end(ended *protocol.Ended) {
 	j.state = over
 	j.wait.Stop()
 	j.leaveQueue()
+	j.stopExpecting()
 	j.noteEnded(ended)
 	ended.Nonce = j.nonce
 	j.tell(everyone, &protocol.ToClient{Message: &protocol.ToClient_Ended{Ended: ended}})
 	delete(j.card.jobs, j.nonce)
-	if j.relay != nil && j.card.numbered[j.number] == j {
+	if j.isOnCard() && j.card.numbered[j.number] == j {
 		j.card.numbered[j.number] = nil
 	}
 	if j.stop != nil {
 		j.stop.fail(errors.New(ended.Text))
 	}
-	onCard := j.relay != nil || j.arrays != nil
+	onCard := j.isOnCard()
 	if !onCard && !j.settingUp {
 		j.card.admit()
 		return
 	}
 	j.card.dropping++
+	if j.rdma != nil {
+		j.part()
+	}
 	j.dropped = make(chan struct{})
 	for _, s := range j.sessions(everyone) {
 		s.noteDrop(j.dropped)
@@ -255,6 +268,11 @@ func (j *job) end(ended *protocol.Ended) {
 	}
 }
 
+// isOnCard reports whether the job is, or was, set up on the card.
+func (j *job) isOnCard() bool {
+	return j.relay != nil || j.arrays != nil || j.rdma != nil && j.rdma.registered != nil
+}
+
 // dropTimeout bounds how long the daemon waits for the card to drop a job.
 const dropTimeout = 2 * time.Second
 
@@ -262,6 +280,8 @@ const dropTimeout = 2 * time.Second
 func (j *job) drop(finished bool) {
 	defer close(j.dropped)
 	switch {
+	case j.rdma != nil:
+		j.disconnect()
 	case j.arrays != nil:
 		j.arrays.close(j.finished == j.allRanks())
 	case j.relay != nil && finished:
@@ -284,7 +304,7 @@ func (j *job) leave(s *seat, lost bool) {
 	s.session = nil
 	switch {
 	case j.state == over:
-	case j.finished&s.bit() != 0:
+	case j.finished&s.bit() != 0 && j.rdma == nil: // else others may need its queue pairs
 	case j.state == gathering && !lost && !j.again:
 		j.report()
 	case j.state == gathering || j.state == starting || !j.parameters.Partial || len(j.sessions(everyone)) == 0:

@@ -47,7 +47,7 @@ func openModel(t testing.TB) *driver.Card {
 }
 
 func newServer(card *driver.Card, o daemon.Options) *daemon.Server {
-	return daemon.New(map[string]*driver.Card{"card": card}, o)
+	return daemon.New(map[string]daemon.Card{"card": card}, o)
 }
 
 // serveOn is serve for any address. It returns the server, and a function that stops it.
@@ -538,10 +538,12 @@ func TestPageListsMetrics(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(tributary_[a-z_]+)").FindAllSubmatch(text, -1) {
 		listed[string(row[1])] = true
 	}
-	path := socket(t)
-	s, _, _ := serveOn(t, "unix:"+path, daemon.Options{})
-	pair(t, path, &protocol.Parameters{})
-	_, metrics := page(t, s, "/metrics")
+	g := grow(t, daemon.Options{}) // a tree has all metrics, once a job runs
+	j, _ := g.job(t, 1, driver.JobConfig{})
+	if err := j.AwaitMembers(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := page(t, g.server, "/metrics")
 	for _, row := range regexp.MustCompile(`(?m)^# TYPE (tributary_[a-z_]+)`).FindAllStringSubmatch(metrics, -1) {
 		if !listed[row[1]] {
 			t.Errorf("README.md does not list %s", row[1])
@@ -675,6 +677,44 @@ func TestStopEndsGathering(t *testing.T) {
 	}
 }
 
+// TestServeUntil: at the end running jobs go on, and clients keep their sessions, until the program that
+// serves ends the grace.
+func TestServeUntil(t *testing.T) {
+	for _, finishes := range []bool{true, false} {
+		path := socket(t)
+		listener, err := daemon.Listen(testContext(t), "unix:"+path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		finish, cut := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- newServer(openModel(t), daemon.Options{}).ServeUntil(ctx, finish, listener) }()
+		one, two, b := pair(t, path, &protocol.Parameters{})
+		stop()
+		announce(one, two, b, 1)
+		sum(t, one, two, b, 0)
+		if finishes {
+			finishBoth(one, two, b, 1)
+		}
+		for range 300 { // longer than the daemon takes to notice that no job is left
+			one.send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Create{Create: &protocol.Create{}}})
+			if r := one.receive().GetRefused(); r.GetReason() != protocol.Reason_STOPPING {
+				t.Fatalf("got %v", r)
+			}
+		}
+		cut()
+		if !finishes {
+			if e := two.receive().GetEnded(); e.GetCause() != protocol.Cause_ABORTED {
+				t.Errorf("got %v", e)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestListen checks the socket's mode, and what Listen replaces.
 func TestListen(t *testing.T) {
 	path := socket(t)
@@ -705,7 +745,10 @@ func TestListen(t *testing.T) {
 	if _, err := daemon.Listen(ctx, "unix:"+filepath.Join(path, "x")); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("no folder: got %v", err)
 	}
-	if _, err := daemon.Listen(ctx, "card"); err == nil {
-		t.Error("no scheme")
+	for _, address := range []string{"card", "unix:", "unix:@card"} {
+		if listener, err := daemon.Listen(ctx, address); err == nil {
+			listener.Close()
+			t.Errorf("listens at %s", address)
+		}
 	}
 }

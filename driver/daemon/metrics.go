@@ -66,7 +66,7 @@ func (j *job) noteEpoch() {
 func (j *job) noteEnded(e *protocol.Ended) {
 	j.card.counts.ended[e.Cause]++
 	number := -1
-	if j.relay != nil {
+	if j.isOnCard() {
 		number = int(j.number)
 	}
 	go j.card.server.options.Log.Info("job ended", "card", j.card.name, "job", number, "members", len(j.seats),
@@ -135,7 +135,8 @@ func describeMetric(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	upDesc       = describeMetric("card_up", "1 if the card is open, 0 while it is away.")
+	upDesc       = describeMetric("card_up", "1 if the card is open, 0 while it is away; of a tree, if all of its cards are open.")
+	memberDesc   = describeMetric("tree_card_up", "1 if the card of a tree is open, 0 while it is away.", "device")
 	payloadDesc  = describeMetric("payload_bytes_total", "Bytes of payload from sessions to the card (in) and of sums to sessions (out).", "direction")
 	droppedDesc  = describeMetric("frames_dropped_total", "Frames dropped, by kind.", "kind")
 	skippedDesc  = describeMetric("bytes_skipped_total", "Bytes from sessions that are in no frame.")
@@ -152,7 +153,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (cardMetrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{upDesc, payloadDesc, droppedDesc, skippedDesc, repeatedDesc, writesDesc, sessionsDesc, jobsDesc, endedDesc, epochsDesc, lostDesc, queueDesc, lagDesc} {
+	for _, d := range []*prometheus.Desc{upDesc, memberDesc, payloadDesc, droppedDesc, skippedDesc, repeatedDesc, writesDesc, sessionsDesc, jobsDesc, endedDesc, epochsDesc, lostDesc, queueDesc, lagDesc} {
 		descs <- d
 	}
 }
@@ -175,11 +176,12 @@ func (c *card) metrics() (all []prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, x int, labels ...string) {
 		all = append(all, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(x), append([]string{c.name}, labels...)...))
 	}
-	up := 0
-	if c.driver.Err() == nil && !c.driver.Away() {
-		up = 1
+	gauge(upDesc, up(c.driver))
+	if c.tree != nil {
+		for _, member := range c.tree.Cards() {
+			gauge(memberDesc, up(member.Card), member.Card.Info().Name)
+		}
 	}
-	gauge(upDesc, up)
 	counter(payloadDesc, c.counts.in, "in")
 	counter(payloadDesc, c.counts.out, "out")
 	counter(droppedDesc, c.counts.foreign, "foreign")
@@ -211,6 +213,14 @@ func (c *card) metrics() (all []prometheus.Metric) {
 	return all
 }
 
+// up is 1 if a card is open.
+func up(c Card) int {
+	if c.Err() == nil && !c.Away() {
+		return 1
+	}
+	return 0
+}
+
 // queueBytes returns the bytes that wait for the card's sessions to read them.
 func (c *card) queueBytes() (n int) {
 	for s := range c.sessions {
@@ -232,6 +242,9 @@ func (c *card) jobsByState() map[string]int {
 	}
 	for _, j := range c.jobs {
 		name := names[j.state]
+		if j.state == running && j.away > 0 {
+			name = names[stopped]
+		}
 		if slices.Contains(c.queue, j) {
 			name = "queued"
 		}
@@ -243,15 +256,21 @@ func (c *card) jobsByState() map[string]int {
 // lags returns how many chunks each rank that is there and has not finished trails the first one.
 func (j *job) lags() map[int]int {
 	lags := map[int]int{}
-	first := j.seats[0].sent
+	sent := func(s *seat) uint32 {
+		if j.arrays != nil {
+			return j.arrays.per[s.rank].next
+		}
+		return s.sent
+	}
+	first := sent(j.seats[0])
 	for _, s := range j.seats {
-		if int32(s.sent-first) > 0 {
-			first = s.sent
+		if int32(sent(s)-first) > 0 {
+			first = sent(s)
 		}
 	}
 	for _, s := range j.seats {
 		if s.session != nil && j.finished&s.bit() == 0 {
-			lags[s.rank] = int(first - s.sent)
+			lags[s.rank] = int(first - sent(s))
 		}
 	}
 	return lags

@@ -21,8 +21,14 @@ func (c *card) rejoin(s *session, p *protocol.Rejoin) {
 	}
 	j, known := c.jobs[join.GetNonce()]
 	if !known {
-		cfg, err := c.driver.Info().Complete(driver.ConfigOf(join.GetParameters()))
+		cfg, err := c.driver.Complete(driver.ConfigOf(join.GetParameters()))
 		switch {
+		case c.underRoCE():
+			refuse(protocol.Cause_CARD_LOST, "queue pairs do not outlive the daemon that set them up")
+			return
+		case c.driver.TakesArrays():
+			refuse(protocol.Cause_CARD_LOST, "the sums were with the daemon that had the job, and it has gone")
+			return
 		case err != nil:
 			refuse(protocol.Cause_CARD_LOST, "the daemon's card cannot continue the job: %s", err)
 			return

@@ -68,8 +68,8 @@ type Server struct {
 	stopped   bool // refuses new jobs
 }
 
-// New returns a server that shares open cards by name. It closes them at its end.
-func New(cards map[string]*driver.Card, o Options) *Server {
+// New returns a server that shares open cards, and trees of cards, by name. It closes them at its end.
+func New(cards map[string]Card, o Options) *Server {
 	if o.Wait == 0 {
 		o.Wait = time.Minute
 	}
@@ -83,7 +83,9 @@ func New(cards map[string]*driver.Card, o Options) *Server {
 	s.guards, s.meters = newGuards(s.limits), newMeters(s)
 	s.running, s.end = context.WithCancel(context.Background())
 	for name, d := range cards {
-		c := &card{name: name, driver: d, server: s, sessions: map[*session]bool{}, jobs: map[uint64]*job{}}
+		c := &card{name: name, driver: d, server: s, sessions: map[*session]bool{}, jobs: map[uint64]*job{}, parting: map[uint64]*job{}}
+		c.single, _ = d.(*driver.Card)
+		c.tree, _ = d.(*driver.SharedTree)
 		c.changed.L, c.counts.ended = &c.mu, map[protocol.Cause]uint64{}
 		s.cards[name] = c
 	}
@@ -103,6 +105,27 @@ const stopTime = time.Second
 // lets running ones finish for at most grace, and closes the cards. It returns a TrustError for a
 // listener that others can reach, without TLS and a token or client certificates.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
+	return s.serve(ctx, listener, func() {
+		finish, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		s.stopJobs(finish)
+		leave, cancel := context.WithTimeout(finish, stopTime)
+		defer cancel()
+		s.awaitLeave(leave)
+	})
+}
+
+// ServeUntil is Serve for a program that chooses the grace at the end. When ctx has ended, running jobs may
+// finish until the context finish ends, and the program waits as long for clients to end their sessions.
+func (s *Server) ServeUntil(ctx, finish context.Context, listener net.Listener) error {
+	return s.serve(ctx, listener, func() {
+		s.stopJobs(finish)
+		s.awaitLeave(finish)
+	})
+}
+
+// serve is Serve. When ctx has ended, stop ends the jobs.
+func (s *Server) serve(ctx context.Context, listener net.Listener, stop func()) error {
 	if err := CheckTrust(listener.Addr(), s.options); err != nil {
 		listener.Close()
 		return errors.Join(err, s.closeCards())
@@ -122,7 +145,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 
 	<-ctx.Done()
 	healthy.Shutdown()
-	s.stopJobs(grace)
+	stop()
 	err := s.closeCards()
 	listener.Close()
 	s.end()
@@ -151,18 +174,24 @@ func (s *Server) newController() (*grpc.Server, *health.Server) {
 	return controller, healthy
 }
 
-// stopJobs refuses new jobs, ends those that have not started, and waits for the others.
-func (s *Server) stopJobs(grace time.Duration) {
+// stopJobs refuses new jobs, ends those that have not started, and waits for the others until finish ends.
+func (s *Server) stopJobs(finish context.Context) {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
-	finish, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
 	for _, c := range s.cards {
 		c.endGathering()
 	}
 	for _, c := range s.cards {
-		c.idle(finish)
+		c.await(finish, func() bool { return len(c.jobs) == 0 })
+	}
+}
+
+// awaitLeave waits until clients have ended their sessions, or ctx ends. The end of its job is still on its
+// way to a client that did not finish first: it would find its card gone.
+func (s *Server) awaitLeave(ctx context.Context) {
+	for _, c := range s.cards {
+		c.await(ctx, func() bool { return len(c.sessions) == 0 })
 	}
 }
 
@@ -251,6 +280,9 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 	session := newSession(c, stream.Context(), hello)
 	welcome := &protocol.Welcome{Card: c.name, Cards: slices.Sorted(maps.Keys(s.cards))}
 	session.direct = s.offersDirect(c, hello)
+	if c.underRoCE() {
+		welcome.Connections, welcome.SourceAt = true, c.driver.Network()
+	}
 	switch {
 	case session.direct:
 		welcome.Network = c.driver.Network()
@@ -259,6 +291,9 @@ func (s *Server) openSession(stream grpc.BidiStreamingServer[protocol.ToDaemon, 
 		session.memory = s.share(stream.Context(), hello, hello.Memory, s.limits.Memory)
 	default:
 		s.shareRings(stream.Context(), hello, session, welcome)
+	}
+	if c.tree != nil {
+		welcome.Tree = c.tree.Describe()
 	}
 	welcome.Memory = uint64(len(session.memory.bytes()))
 	s.enter(session)

@@ -190,6 +190,14 @@ func (s *session) handle(m *protocol.ToDaemon) error {
 		return nil
 	case *protocol.ToDaemon_Abort:
 		return s.abort(m.Abort)
+	case *protocol.ToDaemon_Connect:
+		if refused := s.connect(m.Connect); refused != nil {
+			s.refused(m.Connect.Request, refused)
+		}
+		return nil
+	case *protocol.ToDaemon_Disconnected:
+		s.disconnected(m.Disconnected)
+		return nil
 	}
 	return s.handleOfSeat(m)
 }
@@ -276,6 +284,10 @@ func (s *session) handleOfSeat(m *protocol.ToDaemon) error {
 		if j, seat := seatOf(s, m.Finish.Nonce, m.Finish.Rank); seat != nil {
 			return j.takeFinish(seat)
 		}
+	case *protocol.ToDaemon_Failed:
+		if j, seat := seatOf(s, m.Failed.Nonce, m.Failed.Rank); seat != nil && j.rdma != nil {
+			j.end(failed(seat, m.Failed.Text))
+		}
 	case *protocol.ToDaemon_Ask:
 		if j, seat := seatOf(s, m.Ask.Nonce, m.Ask.Rank); seat != nil {
 			j.takeAsk(seat, m.Ask)
@@ -306,6 +318,7 @@ func (s *session) gone() {
 		}
 		j.endIfForsaken("the client that made the job has gone")
 	}
+	s.forgetQueuePairs()
 	delete(s.card.sessions, s)
 	s.endRings()
 	s.memory.end()

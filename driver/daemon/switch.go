@@ -22,7 +22,7 @@ func (s *session) admit(h *frame.Header) (*job, error) {
 	for {
 		j := c.jobOf(h.Job)
 		switch {
-		case j == nil || j.direct || int(h.Rank) >= len(j.seats) || j.seats[h.Rank].session != s:
+		case j == nil || j.direct || j.rdma != nil || int(h.Rank) >= len(j.seats) || j.seats[h.Rank].session != s:
 			c.counts.foreign++
 			return nil, nil
 		case j.state != running || h.Epoch != j.epoch:

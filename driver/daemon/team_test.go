@@ -20,6 +20,7 @@ type team struct {
 	members  []*driver.Member // by rank
 	operands *operands.Source
 	oracle   *oracle.Oracle
+	shape    func(sum func(x ...uint32) uint32, x []uint32) uint32 // of the members' sum, from sums of one card
 }
 
 // newTeam takes the seats of a job: a session takes the rank of its index, nil leaves it to others.
@@ -28,7 +29,8 @@ func newTeam(t testing.TB, j *driver.Job, sessions []*driver.Card, seed int) *te
 	t.Helper()
 	info := j.Card().Info()
 	m := &team{operands: operands.New(info.Format, info.Result, uint64(seed)),
-		oracle: oracle.New(info.Sum, info.Format, info.Result, info.Saturate)}
+		oracle: oracle.New(info.Sum, info.Format, info.Result, info.Saturate),
+		shape:  func(sum func(x ...uint32) uint32, x []uint32) uint32 { return sum(x...) }}
 	m.members = make([]*driver.Member, len(sessions))
 	for rank, session := range sessions {
 		var err error
@@ -60,8 +62,7 @@ func (m *team) start(ctx context.Context, elements int) (*teamCall, error) {
 		for rank := range x {
 			c.in[rank] = binary.LittleEndian.AppendUint32(c.in[rank], x[rank])
 		}
-		y, _ := m.oracle.Sum(x)
-		c.want = binary.LittleEndian.AppendUint32(c.want, y)
+		c.want = binary.LittleEndian.AppendUint32(c.want, m.shape(m.sumOf, x))
 	}
 	for rank, member := range m.members {
 		if member == nil {
@@ -75,6 +76,12 @@ func (m *team) start(ctx context.Context, elements int) (*teamCall, error) {
 		c.sums, c.pending = append(c.sums, sum), append(c.pending, p)
 	}
 	return c, nil
+}
+
+// sumOf is the sum of one card.
+func (m *team) sumOf(x ...uint32) uint32 {
+	y, _ := m.oracle.Sum(x)
+	return y
 }
 
 // wait waits for the sums, and compares them.

@@ -21,6 +21,9 @@ func Size(f wire.Format) int {
 // At returns the encoding of element i.
 func At(f wire.Format, elements []byte, i int) uint32 { return load(elements, Size(f), i) }
 
+// Put sets element i of an array to an encoding.
+func Put(f wire.Format, elements []byte, i int, bits uint32) { store(elements, Size(f), i, bits) }
+
 // load returns the encoding of element i of a given size in bytes.
 func load(elements []byte, size, i int) uint32 {
 	switch size {

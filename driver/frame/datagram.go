@@ -60,9 +60,9 @@ type DatagramChecker struct {
 // NewDatagramChecker returns a checker for the datagrams of one direction.
 func NewDatagramChecker(d Direction) *DatagramChecker { return &DatagramChecker{direction: d} }
 
-// cardData is what a card checks data by.
+// cardData is what a card checks data and results by.
 type cardData struct {
-	most    int // elements; 0: the checker is no card's
+	most    int // elements; 0: the checker is no card's. A card takes no replies
 	element int // bytes
 }
 
@@ -70,6 +70,13 @@ type cardData struct {
 // format, whatever format its header names.
 func NewCardDatagramChecker(chunk int, format wire.Format) *DatagramChecker {
 	return &DatagramChecker{direction: ToCard, card: cardData{chunk, elementBytes[format]}}
+}
+
+// NewChildDatagramChecker returns the checker of a card for the datagrams of its parent
+// (driver/wire/TREES.md, section 5): results, replays and statuses. Results have 1 to chunk elements of
+// the card's format, whatever format their headers name.
+func NewChildDatagramChecker(chunk int, format wire.Format) *DatagramChecker {
+	return &DatagramChecker{direction: FromCard, card: cardData{chunk, elementBytes[format]}}
 }
 
 // payloadBytes returns the size of the payload that a header requires; ok is false if there is none.
@@ -105,7 +112,7 @@ func (c *DatagramChecker) Check(b []byte, f *Frame) bool {
 		return false
 	}
 	k := &kinds[b[0]>>4]
-	if k.Kind == 0 || k.FromCard != (c.direction == FromCard) {
+	if k.Kind == 0 || k.FromCard != (c.direction == FromCard) || k.Kind == wire.KindReply && c.card.most > 0 {
 		c.stats.BadKind++
 		return false
 	}

@@ -181,12 +181,42 @@ func TestDataToACard(t *testing.T) {
 		"an ask with a payload":  {changed(header, 0, 0x22), 8, DatagramStats{BadLength: 1}},
 		"an ask that has length": {changed(header, 0, 0x22), 0, DatagramStats{Packets: 1}},
 	} {
-		checker := NewCardDatagramChecker(3, wire.FP32)
-		var f Frame
-		checker.Check(signed(append(bytes.Clone(c.header), make([]byte, c.payload)...)), &f)
-		if got := checker.Stats(); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		checkOne(t, name, NewCardDatagramChecker(3, wire.FP32), c.header, c.payload, c.want)
+	}
+}
+
+// checkOne checks a datagram with a payload of so many bytes, and compares what the checker counted.
+func checkOne(t *testing.T, name string, checker *DatagramChecker, header []byte, payload int, want DatagramStats) {
+	t.Helper()
+	var f Frame
+	checker.Check(signed(append(bytes.Clone(header), make([]byte, payload)...)), &f)
+	if got := checker.Stats(); got != want {
+		t.Errorf("%s: %+v, want %+v", name, got, want)
+	}
+}
+
+// TestResultsToACard: a card takes results, replays and statuses of its parent, and sizes results as it
+// sizes data.
+func TestResultsToACard(t *testing.T) {
+	header := append(unhex("82 02 00 01 00 00 00 00 00 00 00 00 02 00"), make([]byte, 16)...) // 2 of fp32
+	status := changed(header[:22], 0, 0xa2)
+	for name, c := range map[string]struct {
+		header  []byte
+		payload int
+		want    DatagramStats
+	}{
+		"a result":            {header, 8, DatagramStats{Packets: 1}},
+		"a replay":            {changed(header, 0, 0x92), 8, DatagramStats{Packets: 1}},
+		"a status":            {status, 0, DatagramStats{Packets: 1}},
+		"a reply":             {changed(status, 0, 0xb2), 0, DatagramStats{BadKind: 1}},
+		"a damaged reply":     {changed(status, 0, 0xb2), 1, DatagramStats{BadKind: 1}},
+		"data":                {changed(header, 0, 0x12), 8, DatagramStats{BadKind: 1}},
+		"another format":      {changed(header, 3, byte(wire.BF16)), 8, DatagramStats{Packets: 1}},
+		"the largest":         {changed(header, 12, 3), 12, DatagramStats{Packets: 1}},
+		"more than the chunk": {changed(header, 12, 4), 16, DatagramStats{BadLength: 1}},
+		"none":                {changed(header, 12, 0), 0, DatagramStats{BadLength: 1}},
+	} {
+		checkOne(t, name, NewChildDatagramChecker(3, wire.FP32), c.header, c.payload, c.want)
 	}
 }
 

@@ -24,11 +24,14 @@ type Card struct {
 	staged   staged
 	upward   upward   // staged
 	up       counters // of wire.UpCounters; none without an up port
-	network  *network // with ShellUDP; otherwise nil
+	network  *network // with ShellUDP and ShellRoCE; otherwise nil
 	jobs     []job    // by number
 	summing  turns    // turns of jobs with complete chunks
 	sending  turns    // turns of jobs with results to send
 	rising   turns    // turns of jobs with packets for the parent
+
+	connections *connections // with ShellRoCE; otherwise nil
+	releasing   turns        // turns of connections with sums to release, in the order of jobs and ranks
 
 	statuses    []Header // the pending answer or refusal of each port
 	statusPorts uint64   // the ports that have one
@@ -58,14 +61,20 @@ func NewCard(cfg Config) (*Card, error) {
 		summing:  turns{of: cfg.Jobs},
 		sending:  turns{of: cfg.Jobs},
 		rising:   turns{of: cfg.Jobs},
+
+		releasing: turns{of: cfg.Jobs * cfg.Ports},
+
 		statuses: make([]Header, cfg.Ports),
 		serving:  make(chan struct{}, 1),
 	}
 	for number := range cfg.Jobs {
 		c.jobs = append(c.jobs, newJob(number, cfg))
 	}
-	if cfg.Shell == wire.ShellUDP {
+	if cfg.Shell.Network() {
 		c.network = newNetwork(cfg)
+	}
+	if cfg.Shell == wire.ShellRoCE {
+		c.connections = newConnections(cfg)
 	}
 	if cfg.Parent {
 		c.up = make(counters, len(wire.UpCounters))

@@ -13,11 +13,11 @@ import (
 )
 
 // Config is the geometry of a card. Lanes, Ports, Chunk and Window must be set, except for Chunk with
-// ShellUDP; for the other fields, the zero value has the meaning in their comments.
+// ShellUDP and ShellRoCE; for the other fields, the zero value has the meaning in their comments.
 type Config struct {
 	Lanes  int // elements in a beat, a power of two, 1..64
 	Ports  int // ports of the card, 1..64
-	Chunk  int // most elements in a chunk, a multiple of Lanes; with ShellUDP 0 means what fits Ethernet's MTU
+	Chunk  int // most elements in a chunk, a multiple of Lanes; with ShellUDP 0 means what fits Ethernet's MTU, with ShellRoCE 4,096 bytes
 	Window int // most chunks in a job's window, a power of two
 	Jobs   int // jobs that can be set up at once, a power of two up to 16; 0 means 1
 
@@ -26,10 +26,10 @@ type Config struct {
 	Sum      wire.Sum    // 0 means tree
 	Saturate bool        // clamp sums beyond int32 to the nearest int32
 
-	Shell    wire.Shell // ShellNone, ShellStream or ShellUDP
+	Shell    wire.Shell // ShellNone, ShellStream, ShellUDP or ShellRoCE
 	Link     int        // bits the link moves in a cycle; 0 with ShellNone
 	Latency  int        // cycles, as in the card's LATENCY register
-	Ethernet int        // Ethernet ports, 1..256, with ShellUDP alone; 0 means 1 there
+	Ethernet int        // Ethernet ports, 1..256, with ShellUDP and ShellRoCE alone; 0 means 1 there
 	Parent   bool       // the card has an up port, with ShellNone and ShellUDP
 }
 
@@ -41,6 +41,8 @@ const (
 	maxElement = 1<<16 - 1 // the largest length in a header
 
 	maxEthernet = 1 << 8 // an Ethernet port's number has 8 bits in the registers
+
+	maxConnections = 64 // ports times jobs, with ShellRoCE
 )
 
 // withDefaults returns c with defaults in place of its zero values.
@@ -57,13 +59,16 @@ func (c Config) withDefaults() Config {
 	if c.Sum == 0 {
 		c.Sum = wire.SumTree
 	}
-	if c.Shell == wire.ShellUDP {
-		if c.Chunk == 0 {
+	if c.Chunk == 0 {
+		switch c.Shell {
+		case wire.ShellUDP:
 			c.Chunk = chunkForMTU(c.Lanes, c.Result)
+		case wire.ShellRoCE:
+			c.Chunk = wire.MTUs[len(wire.MTUs)-1] / max(elementBytes(c.Format), 1)
 		}
-		if c.Ethernet == 0 {
-			c.Ethernet = 1
-		}
+	}
+	if c.Shell.Network() && c.Ethernet == 0 {
+		c.Ethernet = 1
 	}
 	return c
 }
@@ -115,17 +120,21 @@ func (c Config) Validate() error {
 			n := info.FrameBytes(c.Chunk * elementBytes(frame.format))
 			refuse(n > wire.MaxFrameBytes, "chunk: %d elements make a %s frame of %d bytes, more than %d", c.Chunk, info.Name, n, wire.MaxFrameBytes)
 		}
-	case wire.ShellUDP:
+	case wire.ShellUDP, wire.ShellRoCE:
 		refuse(c.Link != 8 && c.Link != 64 && c.Link != 512, "link: %d is not 8, 64 or 512 bits", c.Link)
 		refuse(c.Ethernet < 1 || c.Ethernet > maxEthernet, "ethernet: %d ports are not from 1 to %d", c.Ethernet, maxEthernet)
 		payload := c.Chunk * elementBytes(c.Result) // no format is wider than its result format
 		refuse(payload > wire.MaxDatagramPayload, "chunk: %d elements make a payload of %d bytes, more than %d", c.Chunk, payload, wire.MaxDatagramPayload)
 	default:
-		refuse(true, "shell: %d is not none, stream or udp", c.Shell)
+		refuse(true, "shell: %d is not none, stream, udp or roce", c.Shell)
 	}
-	refuse(c.Parent && c.Shell == wire.ShellStream, "parent: a card with shell stream has no up port")
+	if c.Shell == wire.ShellRoCE {
+		refuse(c.Ports*c.Jobs > maxConnections, "jobs: %d jobs of %d ports have more than %d connections", c.Jobs, c.Ports, maxConnections)
+		refuse(c.Result != c.Format, "result: results of %v from %v; a card with shell roce has one format", c.Result, c.Format)
+	}
+	refuse(c.Parent && (c.Shell == wire.ShellStream || c.Shell == wire.ShellRoCE), "parent: a card with shell %v has no up port", c.Shell)
 	refuse(c.Parent && c.Result != c.Format, "parent: results of %v from %v; a card with an up port has one format", c.Result, c.Format)
-	refuse(c.Shell != wire.ShellUDP && c.Ethernet != 0, "ethernet: %d ports with shell %v, which has none", c.Ethernet, c.Shell)
+	refuse(!c.Shell.Network() && c.Ethernet != 0, "ethernet: %d ports with shell %v, which has none", c.Ethernet, c.Shell)
 	return errors.Join(errs...)
 }
 

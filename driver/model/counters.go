@@ -10,16 +10,10 @@ import (
 	"tributary/driver/wire"
 )
 
-// counters holds a value for each row of wire.Counters; with shell udp those of wire.NetworkCounters
-// follow.
+// counters holds a value for each counter of a card's shell, in the order of wire.CountersOf.
 type counters []uint32
 
-func newCounters(shell wire.Shell) counters {
-	if shell == wire.ShellUDP {
-		return make(counters, len(wire.Counters)+len(wire.NetworkCounters))
-	}
-	return make(counters, len(wire.Counters))
-}
+func newCounters(shell wire.Shell) counters { return make(counters, len(wire.CountersOf(shell))) }
 
 // The indices of the counters that the model increments by name.
 var (
@@ -43,13 +37,22 @@ var (
 	countHeaderCRC    = counterIndex("header_crc")
 	countLinkDown     = counterIndex("link_down")
 
-	// With shell udp alone.
+	// With the shells udp and roce alone.
 	countShort       = counterIndex("short")
 	countDatagramCRC = counterIndex("datagram_crc")
 	countStranger    = counterIndex("stranger")
 	countLease       = counterIndex("lease")
 	countDropped     = counterIndex("dropped")
 	countUDPPort     = counterIndex("udp_port")
+
+	// With shell roce alone.
+	countRoCEHeader    = counterIndex("roce_header")
+	countRoCEICRC      = counterIndex("roce_icrc")
+	countRoCESource    = counterIndex("roce_source")
+	countRoCEOpcode    = counterIndex("roce_opcode")
+	countRoCELength    = counterIndex("roce_length")
+	countRoCEHidden    = counterIndex("roce_hidden")
+	countReleasedEarly = counterIndex("released_early")
 )
 
 // The indices of the counters of the up port, which have a table of their own.
@@ -61,10 +64,9 @@ var (
 	countUpRefused = indexIn(wire.UpCounters, "up_refused")
 )
 
-// counterIndex returns the index of the named counter in the two tables of the other ports.
-func counterIndex(name string) int {
-	return indexIn(slices.Concat(wire.Counters, wire.NetworkCounters), name)
-}
+// counterIndex returns the index of the named counter among those of the other ports. The counters of
+// shell roce begin with those of all other shells.
+func counterIndex(name string) int { return indexIn(wire.CountersOf(wire.ShellRoCE), name) }
 
 // indexIn returns the index of the named counter in a table.
 func indexIn(table []wire.CounterInfo, name string) int {

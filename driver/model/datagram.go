@@ -28,6 +28,9 @@ func AppendDatagram(dst []byte, p *Packet) []byte {
 // isForCard reports whether a kind travels from a host to a card.
 func isForCard(i wire.KindInfo) bool { return !i.FromCard }
 
+// isAccess reports whether a kind is an access to a register.
+func isAccess(i wire.KindInfo) bool { return i.Kind == wire.KindRegRead || i.Kind == wire.KindRegWrite }
+
 // isForChild reports whether a kind travels from a parent to a card.
 func isForChild(i wire.KindInfo) bool { return i.FromCard && i.Kind != wire.KindReply }
 

@@ -88,7 +88,11 @@ type notice struct {
 }
 
 // notify stores a notice for ranks, and drops the unsent part of the last one. The mask has global ranks.
+// With shell roce no notice leaves.
 func (c *Card) notify(j *job, code wire.Code, vid uint32, ranks, mask uint64) {
+	if c.connections != nil {
+		return
+	}
 	c.notice = notice{job: j, ranks: ranks, header: Header{
 		Version: wire.Version,
 		Kind:    wire.KindStatus,

@@ -1,5 +1,5 @@
 // Package model computes the replies of a Tributary card, bit for bit. It is
-// written from the specification (driver/wire/SPEC.md, NETWORK.md, TREES.md) and the
+// written from the specification (driver/wire/SPEC.md, NETWORK.md, TREES.md, ROCE.md) and the
 // tables beside it, never from the gateware, the generator or the driver, so
 // that it cannot inherit their mistakes; it imports nothing of ours but
 // driver/wire.
@@ -17,7 +17,9 @@
 //     Card.Serve runs one over a connection: that is the "model:" card.
 //   - Endpoint is the shell "udp" around a Card: datagrams with their addresses.
 //     Package driver/virtual/udp puts one behind a socket. A card with an up port
-//     has a UDP port for each parent besides: ReceiveUp and SendUp.
+//     has a UDP port for each parent besides: ReceiveUp and SendUp. With the shell
+//     "roce", datagrams are accesses alone, and data packets are Ethernet frames:
+//     TakeFrame and SendFrame.
 //
 // # Time
 //

@@ -1,4 +1,5 @@
-// The shell "udp": a card at a network, which takes and sends datagrams.
+// The shells "udp" and "roce": a card at a network, which takes and sends datagrams. With shell roce these are
+// register accesses and their replies; what else it takes and sends is in roce.go and release.go.
 
 package model
 
@@ -34,7 +35,7 @@ type reply struct {
 	to wire.Address
 }
 
-// NewEndpoint returns a card after its hard reset, whose shell must be udp, and whose own address is
+// NewEndpoint returns a card after its hard reset, whose shell must be udp or roce, and whose own address is
 // own.
 func NewEndpoint(cfg Config, own wire.Address) (*Endpoint, error) {
 	card, err := NewCard(cfg)
@@ -68,7 +69,11 @@ func (e *Endpoint) Count(counter string) { e.card.counters.add(counterIndex(coun
 // Receive takes a datagram that came from an address with a mark in its IP header. It keeps no
 // reference to it.
 func (e *Endpoint) Receive(datagram []byte, from wire.Address, mark wire.ECN) {
-	p, ok := e.card.receive(datagram, isForCard)
+	travels := isForCard
+	if e.card.connections != nil {
+		travels = isAccess
+	}
+	p, ok := e.card.receive(datagram, travels)
 	switch {
 	case !ok:
 	case p.Kind == wire.KindRegRead || p.Kind == wire.KindRegWrite:

@@ -26,6 +26,9 @@ type job struct {
 	ranks    []uint64 // of each rank: the global ranks that its member stands for
 	table    slotTable
 
+	streams []*stream // of each rank, with shell roce
+	newest  uint32    // with shell roce: the newest VID that was stored; at first, 0
+
 	finish    debt   // of a tree job: its finish to the parent
 	upRefusal uint64 // JOB_UP_REFUSAL of the last job set up
 
@@ -48,7 +51,7 @@ type setup struct {
 
 // newJob returns a number's state before its first job: rank r belongs to port r.
 func newJob(number int, cfg Config) job {
-	j := job{number: number, table: slotTable{ports: cfg.Ports}, lags: make([]lags, cfg.Ports)}
+	j := job{number: number, table: slotTable{ports: cfg.Ports, silent: cfg.Shell == wire.ShellRoCE}, lags: make([]lags, cfg.Ports)}
 	j.set(setup{ports: lowBits(cfg.Ports)})
 	return j
 }

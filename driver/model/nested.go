@@ -2,6 +2,11 @@
 
 package model
 
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
 // Shape is a tree of cards, or a worker of one. A card has what is at each of its ports, nil for a port
 // that is no member; a worker has no ports.
 type Shape struct {
@@ -41,4 +46,30 @@ func (s *Shape) Ranks() (ranks uint64) {
 		}
 	}
 	return ranks
+}
+
+// String returns the tree as nested lists of the members by port: a worker is its rank, and "-" is a port
+// that is no member.
+func (s *Shape) String() string {
+	switch {
+	case s == nil:
+		return "-"
+	case s.Ports == nil:
+		return fmt.Sprint(s.Worker)
+	}
+	return fmt.Sprint(s.Ports)
+}
+
+// RandomShape returns a tree for tests: at most so many levels of cards with as many ports. next is the
+// rank of its first worker, and moves on.
+func RandomShape(r *rand.Rand, levels, ports int, next *int) *Shape {
+	if levels == 0 || *next > 0 && r.IntN(5) == 0 {
+		*next++
+		return &Shape{Worker: *next - 1}
+	}
+	card := &Shape{Ports: make([]*Shape, ports)}
+	for _, port := range r.Perm(ports)[:1+r.IntN(ports)] {
+		card.Ports[port] = RandomShape(r, levels-1, ports, next)
+	}
+	return card
 }

@@ -3,8 +3,6 @@
 package model
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -112,29 +110,4 @@ func TestNestedSumsAgreeWithTheOracle(t *testing.T) {
 		}
 		assert.Equal(t, !flat, differ[c.String()], "%v: only one card promises the flat sum", c)
 	}
-}
-
-// randomShape returns a tree of at most so many levels of cards with as many ports; next is the number of
-// its first worker, and moves on.
-func randomShape(r *rand.Rand, levels, ports int, next *int) *Shape {
-	if levels == 0 || *next > 0 && r.IntN(5) == 0 {
-		*next++
-		return &Shape{Worker: *next - 1}
-	}
-	card := &Shape{Ports: make([]*Shape, ports)}
-	members := r.Perm(ports)[:1+r.IntN(ports)]
-	for _, port := range members {
-		card.Ports[port] = randomShape(r, levels-1, ports, next)
-	}
-	return card
-}
-
-func (s *Shape) String() string {
-	if s == nil {
-		return "-"
-	}
-	if s.Ports == nil {
-		return fmt.Sprint(s.Worker)
-	}
-	return fmt.Sprint(s.Ports)
 }

@@ -47,16 +47,16 @@ func TestConfigsOfCardsOnANetwork(t *testing.T) {
 	good := Config{Lanes: 16, Ports: 4, Window: 8, Shell: wire.ShellUDP, Link: 64}
 	require.NoError(t, good.Validate())
 	for what, change := range map[string]func(*Config){
-		"link: 32 is not":         func(c *Config) { c.Link = 32 },
-		"ethernet: 257":           func(c *Config) { c.Ethernet = 257 },
-		"ethernet: -1":            func(c *Config) { c.Ethernet = -1 },
-		"payload of 8256 bytes":   func(c *Config) { c.Chunk = 2064 },
-		"payload of 8224 bytes":   func(c *Config) { c.Format, c.Result, c.Chunk = wire.FP8E4M3, wire.FP32, 2056; c.Lanes = 8 },
-		"which has none":          func(c *Config) { c.Shell, c.Ethernet, c.Link, c.Chunk = wire.ShellNone, 1, 0, 16 },
-		"not none, stream or udp": func(c *Config) { c.Shell, c.Chunk = 3, 16 },
-		"no multiple of 16 lanes": func(c *Config) { c.Chunk = 8 },
-		"lanes: 0 is not a power": func(c *Config) { c.Lanes = 0 },
-		"no format 77":            func(c *Config) { c.Result = 77 },
+		"link: 32 is not":               func(c *Config) { c.Link = 32 },
+		"ethernet: 257":                 func(c *Config) { c.Ethernet = 257 },
+		"ethernet: -1":                  func(c *Config) { c.Ethernet = -1 },
+		"payload of 8256 bytes":         func(c *Config) { c.Chunk = 2064 },
+		"payload of 8224 bytes":         func(c *Config) { c.Format, c.Result, c.Chunk = wire.FP8E4M3, wire.FP32, 2056; c.Lanes = 8 },
+		"which has none":                func(c *Config) { c.Shell, c.Ethernet, c.Link, c.Chunk = wire.ShellNone, 1, 0, 16 },
+		"not none, stream, udp or roce": func(c *Config) { c.Shell, c.Chunk = 4, 16 },
+		"no multiple of 16 lanes":       func(c *Config) { c.Chunk = 8 },
+		"lanes: 0 is not a power":       func(c *Config) { c.Lanes = 0 },
+		"no format 77":                  func(c *Config) { c.Result = 77 },
 	} {
 		c := good
 		change(&c)

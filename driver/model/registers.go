@@ -66,6 +66,9 @@ func (c *Card) accessOf(addr uint32) (wire.Access, bool) {
 	if access, ok := c.networkAccessOf(addr); ok {
 		return access, true
 	}
+	if access, ok := c.connectionAccessOf(addr); ok {
+		return access, true
+	}
 	if access, ok := c.treeAccessOf(addr); ok {
 		return access, true
 	}
@@ -93,6 +96,9 @@ func (c *Card) read(addr uint32) uint64 {
 		return uint64(c.jobs[job].lags[rank][bucket])
 	}
 	if value, ok := c.readNetwork(addr); ok {
+		return value
+	}
+	if value, ok := c.readConnections(addr); ok {
 		return value
 	}
 	if value, ok := c.readTree(addr); ok {
@@ -203,6 +209,9 @@ func (c *Card) write(addr uint32, value uint64) wire.Code {
 			*staged = value
 			return wire.CodeDone
 		}
+		if code, ok := c.writeConnections(addr, value); ok {
+			return code
+		}
 		return c.writeNetwork(addr, value)
 	}
 	return wire.CodeDone
@@ -215,6 +224,7 @@ func (c *Card) take(token uint64) {
 	}
 	c.owner = token
 	c.upward = upward{}
+	c.stageNoConnections()
 	c.beginLease()
 }
 
@@ -252,6 +262,8 @@ func (c *Card) reset(token uint64) wire.Code {
 	clear(c.counters)
 	clear(c.up)
 	c.clearNetwork()
+	c.stageNoConnections()
+	c.resetConnections()
 	c.endJobs()
 	return wire.CodeDone
 }
@@ -268,6 +280,8 @@ func (c *Card) commit(cmd command) wire.Code {
 	j := c.numbered(cmd.job)
 	age := cmd.epoch - j.epoch
 	switch {
+	case int(cmd.job) < len(c.jobs) && c.badConnection(cmd.job, &wanted):
+		return wire.CodeBadConnection
 	case !c.owned():
 		return wire.CodeBusy
 	case int(cmd.job) >= len(c.jobs):
@@ -302,6 +316,7 @@ func (c *Card) commit(cmd command) wire.Code {
 	c.endJob(j)
 	j.start(wanted, cmd.epoch, slots)
 	c.bindMembers(j)
+	c.bindConnections(j)
 	return wire.CodeDone
 }
 

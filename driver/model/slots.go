@@ -51,6 +51,7 @@ type slotTable struct {
 	count   uint32 // 2W of the running job
 	window  uint32 // W
 	members uint64 // M: a bit for each rank that was not evicted
+	silent  bool   // owes nobody a result: with shell roce, sums are released (release.go)
 
 	reducing []int // reducing and closing slots, in the order in which they became that
 	owing    []int // slots that owe a result, fresh ones in the order of reduction
@@ -192,6 +193,9 @@ func (t *slotTable) summed(tree bool) {
 
 // owe records that the slot's result must be sent to ranks.
 func (t *slotTable) owe(number int, ranks uint64) {
+	if t.silent {
+		return
+	}
 	if t.slots[number].owed == 0 {
 		t.owing = append(t.owing, number)
 	}

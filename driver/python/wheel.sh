@@ -10,9 +10,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 sources=$folder/sources
 
 rm -rf "$folder"
-mkdir -p "$sources/tributary"
+mkdir -p "$sources/tributary/torch"
 cp "$here/pyproject.toml" "$here/setup.py" "$here/README.md" "$here/../../LICENSE" "$sources"
 cp "$here"/tributary/*.py "$here/tributary/py.typed" "$library" "$sources/tributary"
+cp "$here"/tributary/torch/*.py "$sources/tributary/torch"
 python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder" "$sources"
 rm -rf "$sources"
 ls "$folder"/tributary-*.whl

@@ -37,7 +37,9 @@ func newException(e driver.Exception, at *driver.Place) Exception {
 }
 
 // lines returns a sentence for each kind.
-func (e Exceptions) lines(workers []contribution) []string {
+//
+// On a tree, what is not finite passes every level, and each counts it.
+func (e Exceptions) lines(workers []contribution, tree bool) []string {
 	var lines []string
 	add := func(x Exception, one, many string, c contribution, in string) {
 		if x.Count == 0 {
@@ -56,7 +58,11 @@ func (e Exceptions) lines(workers []contribution) []string {
 	if e.NonfiniteIn.Worker != nil {
 		worker = *e.NonfiniteIn.Worker
 	}
-	add(e.NonfiniteIn, "chunk of the inputs holds a NaN or an infinity", "chunks of the inputs hold a NaN or an infinity", workers[worker], " in "+workers[worker].name)
+	inputs := "the inputs"
+	if tree {
+		inputs = "the inputs, and of the sums of cards below,"
+	}
+	add(e.NonfiniteIn, "chunk of "+inputs+" holds a NaN or an infinity", "chunks of "+inputs+" hold a NaN or an infinity", workers[worker], " in "+workers[worker].name)
 	add(e.Overflow, "element of the sum overflowed", "elements of the sum overflowed", workers[0], "")
 	if e.NonfiniteOut.Count == e.Overflow.Count {
 		return lines // the same elements

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -223,4 +224,20 @@ func TestSameFile(t *testing.T) {
 	require.NoError(t, os.Symlink("log", "link"))
 	require.Equal(t, "link", reduction.SameFile("./log", []string{"other", "link"}))
 	require.Empty(t, reduction.SameFile("log", []string{"other"}))
+}
+
+// TestReplaceKeepsDevices: /dev/null was replaced by a file. A FIFO stands for it.
+func TestReplaceKeepsDevices(t *testing.T) {
+	inFolder(t)
+	require.NoError(t, syscall.Mkfifo("fifo", 0o600))
+	require.NoError(t, os.Symlink("fifo", "link"))
+	for _, path := range []string{"fifo", "link"} {
+		require.NoError(t, reduction.CheckFile(path))
+		require.EqualError(t, reduction.CheckReplace(path), path+": it is not a file")
+		err := reduction.Replace(t.Context(), path, func(w io.Writer) error { return nil })
+		require.EqualError(t, err, path+": it is not a file")
+		there, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.ModeNamedPipe, there.Mode().Type())
+	}
 }

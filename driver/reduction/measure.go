@@ -45,11 +45,25 @@ func Measure(ctx context.Context, card *driver.Card, work func() error) (Measure
 	return m, err
 }
 
+// measureAll is Measure on several cards. The work of each contains the readings of those before it.
+func measureAll(ctx context.Context, cards []driver.TreeCard, work func() error) ([]Measurement, error) {
+	all := make([]Measurement, len(cards))
+	for i, c := range cards {
+		inner := work
+		work = func() (err error) {
+			all[i], err = Measure(ctx, c.Card, inner)
+			return err
+		}
+	}
+	return all, work()
+}
+
 // LinkBound returns the cycles that the frames of a reduction take on a card's shared link, both
 // directions at once: one data frame from each worker in, and one result frame out, or one for each
-// worker on a network, where the card has one Ethernet port. It is 0 for a card without a link.
+// worker on a network, where the card has one Ethernet port. It is 0 for a card without a link, or
+// one that takes arrays.
 func LinkBound(chunks uint64, workers, chunk int, card driver.Info) uint64 {
-	if card.Link == 0 {
+	if card.Link == 0 || card.Arrays {
 		return 0
 	}
 	data, _ := wire.KindData.Info()

@@ -11,12 +11,14 @@ import (
 )
 
 // notePartials records which sums lack which workers.
-func (r *Reduction) notePartials(job *driver.Job) {
-	r.partials = job.Partials()
+func (r *Reduction) notePartials(job *driver.Job) { r.setPartials(job.Partials(), job.Evicted()) }
+
+func (r *Reduction) setPartials(partials []driver.Partial, evicted []int) {
+	r.partials = partials
 	for _, p := range r.partials {
 		r.report.Partial = append(r.report.Partial, PartialIn{From: p.From, To: p.To, Workers: p.Ranks})
 	}
-	r.report.Evicted = job.Evicted()
+	r.report.Evicted = evicted
 }
 
 // lack is a number of elements that lack the same workers.

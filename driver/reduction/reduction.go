@@ -22,9 +22,12 @@ type Reduction struct {
 	elements int         // per worker
 
 	card     driver.Info
-	inputs   [][]byte // per worker, as sent to the card
-	sums     []byte   // as received from the card
-	scaled   *scaled  // with Quantize
+	cards    []driver.TreeCard // of SumTree; else nil
+	nested   nesting           // of a tree of cards; else nil
+	ranks    []int             // of the workers in that tree
+	inputs   [][]byte          // per worker, as sent to the card
+	sums     []byte            // as received from the card
+	scaled   *scaled           // with Quantize
 	report   *Report
 	outages  *outageLog
 	overdue  driver.Overdue // last reported
@@ -115,18 +118,53 @@ func (r *Reduction) Elements() int { return r.elements }
 // ports or a deadline that this card does not support; those of driver's Configure, ReduceBytes and
 // Close.
 func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
+	if card.IsTree() {
+		r.nested = card.Nested
+		for rank := range r.workers {
+			r.ranks = append(r.ranks, rank)
+		}
+	}
+	return r.sum(ctx, card, card.Info().Window, card.Configure)
+}
+
+// SumTree is Sum through a tree of cards. Worker n of New has the n-th rank of the tree.
+//
+// Errors: those of Sum; OptionError for Options.Ports and Options.Partial.
+func (r *Reduction) SumTree(ctx context.Context, tree *driver.Tree) error {
+	switch {
+	case len(r.opts.Ports) > 0:
+		return wrongOption("ports", "a tree places its workers itself; leave it out")
+	case r.opts.Partial:
+		return wrongOption("partial", "a tree of cards has no partial sums; leave it out")
+	}
+	r.cards, r.nested, r.ranks = tree.Cards(), tree.Nested, tree.Ranks()
+	root, window := 0, 0
+	for i, c := range r.cards {
+		if c.Parent < 0 {
+			root = i
+		}
+		if most := c.Card.Info().Window; window == 0 || most < window {
+			window = most
+		}
+	}
+	return r.sum(ctx, r.cards[root].Card, window, tree.Configure)
+}
+
+// sum sums the arrays by a job that configure sets up, with a window of so many chunks by default. The card
+// is that of the job.
+func (r *Reduction) sum(ctx context.Context, card *driver.Card, window int, configure func(context.Context, driver.JobConfig) (*driver.Job, error)) error {
 	r.card = card.Info()
 	if err := checkCard(r.card, r.format, r.opts); err != nil {
 		return err
 	}
-	job, err := r.configure(ctx, card)
+	job, err := configure(ctx, r.jobConfig(window))
 	if err != nil {
 		return err
 	}
 	if err := r.prepare(job.Config()); err != nil {
 		return err
 	}
-	if err := r.send(ctx, card, job); err != nil {
+	if err := r.send(ctx, job); err != nil {
 		return err
 	}
 	r.notePartials(job)
@@ -142,14 +180,14 @@ func (r *Reduction) Sum(ctx context.Context, card *driver.Card) error {
 	return r.judge()
 }
 
-// configure sets up the job. It is the card's only job, so it gets all slots.
-func (r *Reduction) configure(ctx context.Context, card *driver.Card) (*driver.Job, error) {
+// jobConfig returns the job's parameters. It is the card's only job, so its window gets all slots.
+func (r *Reduction) jobConfig(window int) driver.JobConfig {
 	o := r.opts
-	return card.Configure(ctx, driver.JobConfig{
-		Workers: len(r.workers), Ports: o.Ports, Chunk: o.Chunk, Window: cmp.Or(o.Window, r.card.Window),
+	return driver.JobConfig{
+		Workers: len(r.workers), Ports: o.Ports, Chunk: o.Chunk, Window: cmp.Or(o.Window, window),
 		CarryOn: o.CarryOn, OnOutage: r.noteOutage,
 		Deadline: o.Deadline, Partial: o.Partial, OnOverdue: r.noteOverdue,
-	})
+	}
 }
 
 // prepare makes the card's inputs, and memory for its sums.
@@ -171,7 +209,7 @@ func (r *Reduction) prepare(job driver.JobConfig) error {
 }
 
 // send streams the arrays through the card, and measures that if Options.Stats is set.
-func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job) error {
+func (r *Reduction) send(ctx context.Context, job *driver.Job) error {
 	var opts []driver.ReduceOption
 	if r.opts.OnProgress != nil {
 		opts = append(opts, driver.WithProgress(r.opts.OnProgress))
@@ -180,11 +218,15 @@ func (r *Reduction) send(ctx context.Context, card *driver.Card, job *driver.Job
 	if !r.opts.Stats {
 		return work()
 	}
-	m, err := Measure(ctx, card, work)
+	cards := []driver.TreeCard{{Card: job.Card(), Parent: -1}}
+	if r.cards != nil {
+		cards = r.cards
+	}
+	all, err := measureAll(ctx, cards, work)
 	if err != nil {
 		return err
 	}
-	r.report.Stats = newStats(card, job, m)
+	r.report.Stats = newStats(job, cards, all)
 	return nil
 }
 
@@ -213,7 +255,7 @@ func (r *Reduction) Warnings() []string { return append(r.exceptionLines(), r.pa
 
 // exceptionLines describes the card's counts, and the loss of counts in an outage.
 func (r *Reduction) exceptionLines() []string {
-	lines := r.report.Exceptions.lines(r.workers)
+	lines := r.report.Exceptions.lines(r.workers, r.nested != nil && len(r.cards) != 1)
 	if n := len(r.report.Outages); n > 0 && r.report.Outages[n-1].Chunk > 0 {
 		lines = append(lines, fmt.Sprintf("NaNs, infinities and overflows before chunk %d are not known, as the card was away", r.report.Outages[n-1].Chunk))
 	}

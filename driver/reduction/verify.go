@@ -22,6 +22,9 @@ func (r *Reduction) compareWithModel(ctx context.Context) error {
 }
 
 func (r *Reduction) sumOnModel(ctx context.Context) ([]byte, error) {
+	if r.nested != nil {
+		return r.sumOnModels()
+	}
 	model, err := driver.Open(ctx, modelOf(r.card), driver.WithTimeout(r.opts.timeout()), driver.WithWorkers(r.Needs().Workers))
 	if err != nil {
 		return nil, err
@@ -36,6 +39,26 @@ func (r *Reduction) sumOnModel(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return sums, job.Close(ctx)
+}
+
+// nesting returns the function that computes a tree's sum of one element, from the contributions by rank.
+type nesting func() (func(contributions []uint32) uint32, error)
+
+// sumOnModels computes the nested sum of the models of a tree's cards.
+func (r *Reduction) sumOnModels() ([]byte, error) {
+	sum, err := r.nested()
+	if err != nil {
+		return nil, err
+	}
+	contributions := make([]uint32, r.ranks[len(r.ranks)-1]+1)
+	sums := make([]byte, len(r.sums))
+	for i := range r.elements {
+		for n, rank := range r.ranks {
+			contributions[rank] = element.At(r.card.Format, r.inputs[n], i)
+		}
+		element.Put(r.card.Result, sums, i, sum(contributions))
+	}
+	return sums, nil
 }
 
 // modelOf returns the name of a model with the arithmetic of a card.

@@ -24,15 +24,12 @@ func CheckOutput(path string, inputs []string) error {
 	if suffix := filepath.Ext(path); suffix != ".npy" && suffix != ".npz" {
 		return badOption("out", "%s: its name must end in .npy, or in .npz for archives", path)
 	}
-	if err := CheckFile(path); err != nil {
+	if err := CheckReplace(path); err != nil {
 		return err
 	}
 	there, err := os.Stat(path)
 	if err != nil {
 		return nil // a new file
-	}
-	if !there.Mode().IsRegular() {
-		return notWritable(path, "it is not a file")
 	}
 	for _, in := range inputs {
 		if info, err := os.Stat(in); err == nil && os.SameFile(info, there) {
@@ -75,6 +72,18 @@ func CheckFile(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return tryFile(path, target)
 	case err == nil && there.IsDir():
+		return notWritable(path, "it is not a file")
+	}
+	return nil
+}
+
+// CheckReplace refuses what CheckFile does, and a device or a FIFO, which Replace would replace by a
+// file. The error is an OutputError.
+func CheckReplace(path string) error {
+	if err := CheckFile(path); err != nil {
+		return err
+	}
+	if there, err := os.Stat(path); err == nil && !there.Mode().IsRegular() {
 		return notWritable(path, "it is not a file")
 	}
 	return nil
@@ -145,12 +154,16 @@ func WriteFile(ctx context.Context, path string, a Arrays) error {
 
 // Replace makes a file of what write writes. The file appears completely or not at all. It is written
 // beside its place and moved there once complete, unless ctx is done by then. A replaced file passes its
-// permissions on to the new one. A symbolic link stays, and its target is written.
+// permissions on to the new one. A symbolic link stays, and its target is written. A device, such as
+// /dev/null, would be replaced by a file, so it is refused.
 //
 // Errors: OutputError, the context's, those of write, and those of the system.
 func Replace(ctx context.Context, path string, write func(io.Writer) error) error {
 	target, err := Target(path)
 	if err != nil {
+		return err
+	}
+	if err := CheckReplace(path); err != nil {
 		return err
 	}
 	file, err := renameio.NewPendingFile(target, renameio.WithTempDir(filepath.Dir(target)),

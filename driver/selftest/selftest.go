@@ -75,6 +75,9 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 		return err
 	}
 	defer card.Close()
+	if card.IsTree() {
+		return &driver.InputError{What: "card", Why: name + " is a tree of cards, whose sums nest; test each of its cards by its own name"}
+	}
 	if err := checkSum(card.Info()); err != nil {
 		return err
 	}

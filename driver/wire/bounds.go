@@ -156,19 +156,23 @@ func checkTogether(read func(addr uint32) uint64) error {
 		return &IdentError{Name: "SUM", Value: sum, Why: "saturating, but only a sum that adds saturates"}
 	case parent && in.Format != out.Format:
 		return &IdentError{Name: "FORMAT", Value: read(RegFormat), Why: in.Name + " into " + out.Name + ", but a card with an up port has one format"}
-	case parent && shell == ShellStream:
-		return &IdentError{Name: "SHELL", Value: read(RegShell), Why: "stream with an up port, but only none and udp have one"}
+	case parent && shell != ShellNone && shell != ShellUDP:
+		return &IdentError{Name: "SHELL", Value: read(RegShell), Why: shell.String() + " with an up port, but only none and udp have one"}
+	case shell == ShellRoCE && in.Format != out.Format:
+		return &IdentError{Name: "FORMAT", Value: read(RegFormat), Why: in.Name + " into " + out.Name + ", but a card with shell roce has one format"}
+	case shell == ShellRoCE && read(RegPorts)*read(RegJobs) > MaxConnections:
+		return &IdentError{Name: "JOBS", Value: read(RegJobs), Why: "times PORTS is more than " + itoa(MaxConnections) + " connections, but SHELL is roce"}
 	case chunk%lanes != 0:
 		return &IdentError{Name: "CHUNK", Value: chunk, Why: "not a multiple of LANES, which is " + utoa(lanes)}
 	case shell == ShellStream && (link < 8 || link > 64):
 		return &IdentError{Name: "LINK", Value: link, Why: "not 8, 16, 32 or 64, but SHELL is stream"}
 	case shell == ShellNone && link != 0:
 		return &IdentError{Name: "LINK", Value: link, Why: "not 0, but SHELL is none"}
-	case shell == ShellUDP && link != 8 && link != 64 && link != 512:
-		return &IdentError{Name: "LINK", Value: link, Why: "not 8, 64 or 512, but SHELL is udp"}
+	case shell.Network() && link != 8 && link != 64 && link != 512:
+		return &IdentError{Name: "LINK", Value: link, Why: "not 8, 64 or 512, but SHELL is " + shell.String()}
 	case shell == ShellStream:
 		return CheckFrames(read)
-	case shell == ShellUDP:
+	case shell.Network():
 		return checkDatagrams(read)
 	}
 	return nil

@@ -2,7 +2,7 @@ package wire
 
 import "slices"
 
-// A card on a network, with shell udp: NETWORK.md.
+// A card on a network, with shell udp or roce: NETWORK.md.
 const (
 	// MaxDatagramPayload is the largest payload of a packet in a datagram, in bytes.
 	MaxDatagramPayload = 8192
@@ -29,7 +29,7 @@ const (
 	LeaseSeconds = 5
 )
 
-// Addresses of the registers that exist with shell udp alone. Each port of the core has a pair of
+// Addresses of the registers that exist on a network alone. Each port of the core has a pair of
 // MEMBER registers, and each job number and port a pair of JOB registers: MemberAddr and TableAddr
 // return their addresses from those of port 0 and job 0.
 const (
@@ -48,7 +48,7 @@ const (
 	TableStride   uint32 = MemberStride * MaxPorts // from one job's entries to the next's
 )
 
-// NetworkRegisters lists the registers of shell udp by address: those that each port has for port 0,
+// NetworkRegisters lists the registers of cards on a network by address: those that each port has for port 0,
 // and those that each job has for job 0.
 var NetworkRegisters = []Register{
 	{"LEASE", RegLease, ReadWrite, false, "Clock cycles of silence after which the owner loses the card, 1 to 2^40. The default holds again for each owner."},
@@ -62,7 +62,7 @@ var NetworkRegisters = []Register{
 	{"JOB_MAC", RegJobMAC, ReadOnly, false, "The member of the current or last job at the port: bits 47:0 MAC address, 55:48 Ethernet port."},
 }
 
-// NetworkCounters lists the counters that exist with shell udp alone; they follow those of Counters.
+// NetworkCounters lists the counters that exist on a network alone; they follow those of Counters.
 // Those from passed on count frames. A card in software behind a socket has its system's Ethernet, IP
 // and UDP, which counts them instead: there they stay 0.
 var NetworkCounters = []CounterInfo{
@@ -89,8 +89,11 @@ var NetworkCounters = []CounterInfo{
 // CountersOf lists the counters of a card with that shell; the register of counter i is at
 // CounterAddr(i).
 func CountersOf(s Shell) []CounterInfo {
-	if s == ShellUDP {
+	switch s {
+	case ShellUDP:
 		return slices.Concat(Counters, NetworkCounters)
+	case ShellRoCE:
+		return slices.Concat(Counters, NetworkCounters, ConnectionCounters)
 	}
 	return Counters
 }

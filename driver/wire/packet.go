@@ -4,7 +4,8 @@
 //
 // The tables exist only here. The Verilog header, the Python module of the cocotb
 // benches, regs.h, regs.json, PACKET.md and REGISTERS.md are printed from them. The
-// package imports no other package of Tributary and has no behaviour beyond lookups.
+// package imports no other package of Tributary. It has no behaviour beyond lookups, except for
+// RoCEv2, which is not ours: its headers have a codec here, and its ICRC an arithmetic.
 //
 // SPEC.md in this folder defines the fields and how a card handles them.
 package wire
@@ -145,36 +146,37 @@ type Code uint8
 
 // The codes. Codes from FirstRefusal on are reasons for a refusal.
 const (
-	CodeDone        Code = 0
-	CodeWait        Code = 1
-	CodeSend        Code = 2
-	CodeBusy        Code = 3
-	CodeOverdue     Code = 4
-	CodeBadVersion  Code = 16
-	CodeBadKind     Code = 17
-	CodeBadJob      Code = 18
-	CodeBadEpoch    Code = 19
-	CodeBadRank     Code = 20
-	CodeBadFormat   Code = 21
-	CodeBadLength   Code = 22
-	CodeLate        Code = 23
-	CodeEarly       Code = 24
-	CodeNotReady    Code = 25
-	CodeDuplicate   Code = 26
-	CodePayloadCRC  Code = 27
-	CodeEvicted     Code = 28
-	CodeBadAddress  Code = 32
-	CodeReadOnly    Code = 33
-	CodeBadPorts    Code = 34
-	CodeBadChunk    Code = 35
-	CodeBadWindow   Code = 36
-	CodeStaleEpoch  Code = 37
-	CodeEpochInUse  Code = 38
-	CodeNoSlots     Code = 39
-	CodeBadDeadline Code = 40
-	CodeBadMember   Code = 41
-	CodeBadParent   Code = 42
-	CodeBadRanks    Code = 43
+	CodeDone          Code = 0
+	CodeWait          Code = 1
+	CodeSend          Code = 2
+	CodeBusy          Code = 3
+	CodeOverdue       Code = 4
+	CodeBadVersion    Code = 16
+	CodeBadKind       Code = 17
+	CodeBadJob        Code = 18
+	CodeBadEpoch      Code = 19
+	CodeBadRank       Code = 20
+	CodeBadFormat     Code = 21
+	CodeBadLength     Code = 22
+	CodeLate          Code = 23
+	CodeEarly         Code = 24
+	CodeNotReady      Code = 25
+	CodeDuplicate     Code = 26
+	CodePayloadCRC    Code = 27
+	CodeEvicted       Code = 28
+	CodeBadAddress    Code = 32
+	CodeReadOnly      Code = 33
+	CodeBadPorts      Code = 34
+	CodeBadChunk      Code = 35
+	CodeBadWindow     Code = 36
+	CodeStaleEpoch    Code = 37
+	CodeEpochInUse    Code = 38
+	CodeNoSlots       Code = 39
+	CodeBadDeadline   Code = 40
+	CodeBadMember     Code = 41
+	CodeBadParent     Code = 42
+	CodeBadRanks      Code = 43
+	CodeBadConnection Code = 44
 
 	FirstRefusal = CodeBadVersion
 )
@@ -218,6 +220,7 @@ var Codes = []CodeInfo{
 	{CodeBadMember, "bad_member", "With shell udp: a port of JOB_PORTS has no whole address."},
 	{CodeBadParent, "bad_parent", "In a tree: JOB_PARENT, JOB_REPEAT, PARENT_ADDRESS or PARENT_MAC is out of its range, or another job has the upward UDP port."},
 	{CodeBadRanks, "bad_ranks", "In a tree: MEMBER_RANKS lacks a member or overlaps, or TREE_RANKS lacks a rank."},
+	{CodeBadConnection, "bad_connection", "Under RoCEv2: a connection has no receiver, is registered twice, or its packets have no MTU of RoCEv2."},
 }
 
 // Info returns the table's row for c, and whether it exists.
@@ -381,6 +384,7 @@ const (
 	ShellNone   Shell = 0
 	ShellStream Shell = 1
 	ShellUDP    Shell = 2
+	ShellRoCE   Shell = 3
 )
 
 // Shells lists every shell by number, with its name in hwgen's flags.
@@ -391,7 +395,11 @@ var Shells = []struct {
 	{ShellNone, "none"},
 	{ShellStream, "stream"},
 	{ShellUDP, "udp"},
+	{ShellRoCE, "roce"},
 }
+
+// Network reports whether cards with the shell are on a network: NETWORK.md.
+func (s Shell) Network() bool { return s == ShellUDP || s == ShellRoCE }
 
 // String returns the shell's name, or "shell N" for an unknown number.
 func (s Shell) String() string {

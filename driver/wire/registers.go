@@ -109,7 +109,7 @@ var Registers = []Register{
 	{"PORTS", RegPorts, ReadOnly, true, "Ports of the card: the maximum number of members of a job."},
 	{"FORMAT", RegFormat, ReadOnly, true, "Bits 7:0 format of the contributions, bits 15:8 format of the results."},
 	{"SUM", RegSum, ReadOnly, true, "Bits 7:0 " + sumNumbers() + "; bit 8 int32 saturates."},
-	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream, 2 udp."},
+	{"SHELL", RegShell, ReadOnly, true, "0 none, 1 stream, 2 udp, 3 roce."},
 	{"CHUNK", RegChunk, ReadOnly, true, "Maximum number of elements in a chunk; a job's chunk is a multiple of LANES."},
 	{"WINDOW", RegWindow, ReadOnly, true, "Maximum number of chunks in a job's window; the card has twice as many slots, which all jobs share."},
 	{"JOBS", RegJobs, ReadOnly, true, "Maximum number of jobs at a time: a power of two, at most 16."},

@@ -19,9 +19,8 @@ const (
 	refusalVIDShift = 32 // in JOB_UP_REFUSAL
 )
 
-// Addresses of the registers of trees of cards. MEMBER_RANKS and JOB_RANKS exist with shell udp and on
-// cards with an up port, the others on cards with an up port alone; PARENT_ADDRESS and PARENT_MAC need
-// both. RanksAddr and JobRanksAddr return the addresses of each port and job from those of port 0 and
+// Addresses of the registers of trees of cards. They exist on cards with an up port alone, PARENT_ADDRESS
+// and PARENT_MAC with shell udp alone. RanksAddr and JobRanksAddr return the addresses of each port and job from those of port 0 and
 // job 0. JOB_UP, JOB_TREE and JOB_UP_REFUSAL are in a job's block: JobAddr has their addresses.
 const (
 	RegParentAddress uint32 = 0x150
@@ -53,11 +52,11 @@ var TreeRegisters = []Register{
 	{"JOB_PARENT", RegJobParent, ReadWrite, false, "Staged: bit 0 the job is a tree job, bits 15:8 the card's rank at its parent, 31:16 with shell udp the upward UDP port."},
 	{"JOB_REPEAT", RegJobRepeat, ReadWrite, false, "Staged: clock cycles between two sendings of one own sum, 1 to 2^24 for a tree job."},
 	{"TREE_RANKS", RegTreeRanks, ReadWrite, false, "Staged: global ranks of all workers of the tree."},
-	{"MEMBER_RANKS", RegMemberRanks, ReadWrite, false, "Staged: global ranks that the member at the port stands for. Exists with shell udp, too."},
+	{"MEMBER_RANKS", RegMemberRanks, ReadWrite, false, "Staged: global ranks that the member at the port stands for."},
 	{"JOB_UP", RegJobUp, ReadOnly, false, "JOB_PARENT of the current or last job."},
 	{"JOB_TREE", RegJobTree, ReadOnly, false, "TREE_RANKS of the current or last job."},
 	{"JOB_UP_REFUSAL", RegJobUpRefusal, ReadOnly, false, "The parent's last refusal: bits 7:0 code, 63:32 VID; 0 for none since the set-up."},
-	{"JOB_RANKS", RegJobRanks, ReadOnly, false, "MEMBER_RANKS of the current or last job at the port; 0 for a port that is no member. Exists with shell udp, too."},
+	{"JOB_RANKS", RegJobRanks, ReadOnly, false, "MEMBER_RANKS of the current or last job at the port; 0 for a port that is no member."},
 }
 
 // UpCounters lists the counters of cards with an up port; the register of counter i is at

@@ -22,6 +22,7 @@ type Config struct {
 	Jobs     int    // maximum number of jobs at a time
 	Link     int    // width of the link, or of each Ethernet port, in bits a cycle; 0 for a shell without
 	Ethernet int    // Ethernet ports; 0 for a shell without
+	Parent   bool   // an up port, for trees of cards
 	MAC      uint64 // the card's own address on the network when it is new, first byte highest;
 	IP       uint32 // 0 for a shell without Ethernet ports
 	UDPPort  int    // the same
@@ -82,6 +83,7 @@ func (c Config) Command() string {
 		add("ip", IPText(c.IP))
 		add("udp-port", c.UDPPort)
 	}
+	set("parent", c.Parent)
 	if c.Board != "" {
 		add("board", c.Board)
 		add("clock", c.Clock)

@@ -28,6 +28,7 @@ Examples:
   hwgen -lanes 16 -workers 8 -dry-run    memory, latency and throughput only
   hwgen -lanes 4 -shell none -bundle     bare AXI4-Stream ports, all in one file
   hwgen -lanes 4 -shell udp              a card on Ethernet, with 64-bit ports for MACs
+  hwgen -lanes 4 -shell roce -ethernet 4 a card in the path of RDMA between 4 machines
   hwgen -lanes 8 -prefix left -o left    a second card for the same design
   hwgen -board ecpix5 -o card            the largest recorded card for a board; make -C card/board builds it
 

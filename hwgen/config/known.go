@@ -16,6 +16,7 @@ type Known struct {
 	Saturating            []string // the sums that may saturate for int32
 	Linked                []string // the shells that have a byte-stream link
 	Networked             []string // the shells that have Ethernet ports
+	Connected             []string // those of them whose members have connections of RoCEv2
 	Boards                []Board
 }
 
@@ -113,6 +114,9 @@ func (k Known) results(format string) []string {
 // payload of a datagram.
 func (k Known) maxChunk(c Config) int {
 	most := 1<<16 - 1
+	if slices.Contains(k.Connected, c.Shell) {
+		return wire.ConnectionMTUs[len(wire.ConnectionMTUs)-1] * 8 / row(c.Format).Bits
+	}
 	if slices.Contains(k.Networked, c.Shell) {
 		return wire.MaxDatagramPayload * 8 / max(row(c.Format).Bits, row(c.Result).Bits)
 	}

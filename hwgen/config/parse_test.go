@@ -21,9 +21,10 @@ var known = config.Known{
 	Sums:       []string{"tree", "fused", "least"},
 	DSP:        []string{"fused"},
 	Saturating: []string{"tree", "fused"},
-	Shells:     []string{"stream", "none", "udp"},
+	Shells:     []string{"stream", "none", "udp", "roce"},
 	Linked:     []string{"stream"},
-	Networked:  []string{"udp"},
+	Networked:  []string{"udp", "roce"},
+	Connected:  []string{"roce"},
 	Boards: []config.Board{{
 		Name: "bench", Links: []config.BoardLink{{Shell: "stream", Bits: 8, Clock: 40}},
 		CheckClock: func(mhz int) error {
@@ -74,6 +75,15 @@ func TestSpellings(t *testing.T) {
 	assert.Equal(t, config.RegPortAXIL, want.RegPort, "the default of shell none")
 	assert.Equal(t, config.RegPortBus, parse(t, "-shell none -registers bus").RegPort)
 	assert.Zero(t, want.Link, "shell none has no link")
+}
+
+// Only shell none has an up port, and the command names it.
+func TestParent(t *testing.T) {
+	c := parse(t, "-shell none -parent").Config
+	assert.True(t, c.Parent)
+	assert.Equal(t, "hwgen -lanes 16 -workers 4 -format fp32 -result fp32 -sum tree -chunk 256 -window 8 -jobs 1 "+
+		"-shell none -registers axil -parent", c.Command())
+	assert.False(t, parse(t, "-shell none").Parent)
 }
 
 // Shell udp has an address and Ethernet ports of 64 bits, unless the flags give others.
@@ -203,9 +213,11 @@ func TestErrors(t *testing.T) {
 		"-shell udp -mac 01:54:52:42:00:01", "-shell udp -mac 00:00:00:00:00:00", "-shell udp -mac 02:54:52:42", "-shell udp -mac 02:54:52:42:00:01:00:01", "-shell udp -mac=",
 		"-shell udp -ip 0.0.0.0", "-shell udp -ip 224.0.0.1", "-shell udp -ip 255.255.255.255", "-shell udp -ip 10.0.0", "-shell udp -ip ::1", "-shell udp -ip card",
 		"-shell udp -udp-port 0", "-shell udp -udp-port 65536", "-shell udp -udp-port domain",
+		"-shell roce -parent", "-shell roce -format bf16 -result fp32", "-shell roce -workers 32 -jobs 4", "-shell roce -chunk 2048", "-shell roce -chunk 240",
 		"-shell udp -lanes 3 -mac 1 -ip 2 -ethernet 0 -udp-port -1 -link 24",
 		"-ethernet 1", "-shell none -mac 02:54:52:42:00:01", "-ip 10.0.0.1 -udp-port 5000", "-shell ring -ip 10.0.0.1",
 		"-board bench -lanes 4 -shell udp", "-board bench -lanes 4 -ip 10.0.0.1",
+		"-parent", "-parent -shell udp -format bf16 -result fp32", "-parent -shell none -format bf16 -result fp32", "-parent -board bench -lanes 4", "-parent -shell ring", "-parent=yes",
 		"-prefix 9", "-prefix a-b", "-prefix=", "-prefix abcdefghijklmnopqrstuvwxyz",
 		"-board mine", "-board=", "-clock 40", "-board bench -lanes 4 -clock 999", "-board bench -clock 999", "-board bench -lanes 4 -clock fast",
 		"-board bench", "-board bench -sum fused -workers 5", "-board bench -lanes 3",

@@ -120,6 +120,21 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 			name("registers", c.RegPort, regPorts)
 		}
 	}
+	if c.Parent && shell {
+		check("parent", !slices.Contains(known.Linked, c.Shell), "needs shell none or udp: a card on a byte stream has no up port; leave it out")
+		check("parent", !slices.Contains(known.Connected, c.Shell), "needs shell none or udp: a card with shell %s has no up port; leave it out", c.Shell)
+	}
+	if c.Parent && format && result {
+		check("parent", c.Result == c.Format, "needs results of the format of contributions, %s: cards of a tree have one format; leave -result out", c.Format)
+	}
+	connected := shell && slices.Contains(known.Connected, c.Shell)
+	if connected && format && result {
+		check("result", c.Result == c.Format, "needs the format of contributions, %s: sums take their place in packets; leave it out", c.Format)
+	}
+	if connected && workers {
+		check("jobs", c.Workers*c.Jobs <= wire.MaxConnections, "%d: %d workers have %d connections then, of %d at most; use fewer",
+			c.Jobs, c.Workers, c.Workers*c.Jobs, wire.MaxConnections)
+	}
 	if lanes && format && result && shell {
 		most := known.maxChunk(*c) / c.Lanes * c.Lanes
 		if !given["chunk"] && workers && !c.recorded(given) {
@@ -128,6 +143,10 @@ func (c *Config) complete(known Known, given, bad map[string]bool) error {
 		check("chunk", c.Chunk >= 1 && c.Chunk <= most && c.Chunk%c.Lanes == 0,
 			"%d: must be a multiple of %d lanes, %d to %d elements with shell %s",
 			c.Chunk, c.Lanes, c.Lanes, most, c.Shell)
+		if connected && c.Chunk <= most {
+			bytes := c.Chunk * row(c.Format).Bits / 8
+			check("chunk", slices.Contains(wire.ConnectionMTUs, bytes), "%d: has %d bytes; with shell %s it is the largest MTU, 256, 512, 1024, 2048 or 4096 bytes", c.Chunk, bytes, c.Shell)
+		}
 	}
 	return errors.Join(errs...)
 }

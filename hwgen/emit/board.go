@@ -37,7 +37,7 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	if err != nil {
 		return nil, err
 	}
-	cards, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
+	cards, err := leafSources(p, p.Leaves, p.Library(rtl))
 	if err != nil {
 		return nil, err
 	}

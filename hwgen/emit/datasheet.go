@@ -17,13 +17,16 @@ import (
 //go:embed datasheet.md.tmpl
 var datasheetText string
 
+//go:embed datasheet_roce.md.tmpl
+var roceText string
+
 // datasheet returns the card's README.md.
 func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 	ports, err := portTable(p.Top(), p.Shell)
 	if err != nil {
 		return nil, err
 	}
-	return execute("datasheet.md.tmpl", datasheetText, struct {
+	return execute("datasheet.md.tmpl", datasheetText+roceText, struct {
 		Manifest
 		SumDoc, ShellDoc string
 		Bound            string // maximum error of a result
@@ -42,7 +45,7 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		SumRules         string
 		Zero             []string // sentences about counters that stay zero
 	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.RegPort != "", p.Workers - 1, p.ElemBits,
-		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(p.Shell.Code),
+		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(p.Shell.Code, p.Parent),
 		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
 }
 
@@ -90,6 +93,13 @@ func zeroCounters(p *plan.Plan) (texts []string) {
 		add("`COUNT_HUNTED`, `COUNT_HEADER_CRC`, `COUNT_PAYLOAD_CRC` and `COUNT_LINK_DOWN`", "datagrams have one CRC, and no link falls")
 	case !p.Shell.Link:
 		add("`COUNT_FRAMES`, `COUNT_HUNTED` and `COUNT_HEADER_CRC`", "ports have no frames")
+	}
+	if p.Shell.Code == wire.ShellRoCE {
+		add("`COUNT_ASKS`, `COUNT_FINISHES`, `COUNT_STATUSES` and `COUNT_STRANGER`", "workers send RoCEv2 alone, and the card answers none of it")
+		add("`COUNT_PARTIAL`, `COUNT_EVICTIONS` and `COUNT_EVICTED`", "there are no partial sums")
+		if p.Ethernet > 1 {
+			texts = append(texts, "`COUNT_RELAYED` stays zero: the card is in path, and passes frames on.")
+		}
 	}
 	if p.Ethernet == 1 {
 		texts = append(texts, "`COUNT_PASSED` stays zero: the card has no other Ethernet port to pass frames on to.")
@@ -188,6 +198,19 @@ var portDocs = map[string]string{
 	"m_axis_p{n}_tlast":  "Last beat of the packet.",
 	"m_axis_p{n}_tuser":  "The header with its mask, byte k in bits 8k+7..8k, stable during the packet.",
 
+	"s_axis_up_tdata":  "A beat from the parent, lane 0 in the lowest bits.",
+	"s_axis_up_tkeep":  "All ones in a payload beat; 0 in a status, which is a single beat.",
+	"s_axis_up_tvalid": "The beat is valid.",
+	"s_axis_up_tready": "The card accepts the beat; does not depend on other ports or on results.",
+	"s_axis_up_tlast":  "Last beat of the packet.",
+	"s_axis_up_tuser":  "Bits 175:0: the header with its mask on the first beat, byte k in bits 8k+7..8k. Bit 176: on the last beat, the payload is damaged, and the packet has no effect.",
+	"m_axis_up_tdata":  "A beat to the parent, lane 0 in the lowest bits.",
+	"m_axis_up_tkeep":  "All ones in a payload beat; 0 in a finish, which is a single beat.",
+	"m_axis_up_tvalid": "The beat is valid, and stable until accepted.",
+	"m_axis_up_tready": "The parent accepts the beat. A slow parent never delays other ports.",
+	"m_axis_up_tlast":  "Last beat of the packet.",
+	"m_axis_up_tuser":  "The header, byte k in bits 8k+7..8k, stable during the packet. Its mask, in bits 175:112, is 0.",
+
 	"s_axil_awaddr":  "Byte address of a write; bits 2:0 are ignored.",
 	"s_axil_awprot":  "Ignored.",
 	"s_axil_awvalid": "A write's address is pending.",
@@ -218,7 +241,7 @@ var portDocs = map[string]string{
 	"m_reg_code":  "0: done; otherwise the reason.",
 	"m_reg_value": "The register's new value; 0 for a refusal without a value.",
 
-	"verdict_valid":  "One cycle for each data packet that entered: what became of it.",
+	"verdict_valid":  "One cycle for each data packet of a member that entered: what became of it.",
 	"verdict_port":   "Its port.",
 	"verdict_slot":   "Its slot; 0 if its job is not set up.",
 	"verdict_vid":    "Its VID.",

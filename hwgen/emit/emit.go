@@ -46,8 +46,8 @@ func Files(p *plan.Plan, rtl fs.FS) (Folder, error) {
 	files = append(files, sim...)
 	files = append(files, board...)
 	files = append(files,
-		File{"regs.h", tables.C(p.Prefix, p.Shell.Ethernet)},
-		File{"regs.json", tables.JSON(p.Shell.Code)},
+		File{"regs.h", tables.C(p.Prefix, p.Shell.Code, p.Parent)},
+		File{"regs.json", tables.JSON(p.Shell.Code, p.Parent)},
 		File{"README.md", datasheet},
 		File{"block.svg", picture(p)},
 	)
@@ -67,6 +67,12 @@ func specification(p *plan.Plan) (pages []File, err error) {
 	names := []string{"SPEC.md", "PACKET.md", "REGISTERS.md"}
 	if p.Shell.Ethernet {
 		names = append(names, "NETWORK.md")
+	}
+	if p.Shell.Code == wire.ShellRoCE {
+		names = append(names, "ROCE.md")
+	}
+	if p.Parent {
+		names = append(names, "TREES.md")
 	}
 	for _, name := range names {
 		text, err := wire.Pages.ReadFile(name)

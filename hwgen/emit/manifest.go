@@ -36,6 +36,7 @@ type Manifest struct {
 	MAC      string `json:"mac,omitempty"`      // the card's own address when it is new
 	IP       string `json:"ip,omitempty"`
 	UDPPort  int    `json:"udp_port,omitempty"`
+	Parent   bool   `json:"parent,omitempty"`        // has an up port, for trees of cards
 	RegPort  string `json:"register_port,omitempty"` // axil or bus; absent if packets access registers
 	Board    string `json:"board,omitempty"`         // target board
 	Clock    int    `json:"clock_mhz,omitempty"`     // of the card on the board
@@ -124,6 +125,7 @@ func newManifest(p *plan.Plan) Manifest {
 		MemoryBits: p.MemoryBits(),
 		Memories:   []Memory{},
 	}
+	m.Parent = p.Parent
 	if p.Ethernet != 0 {
 		m.Ethernet, m.MAC, m.IP, m.UDPPort = p.Ethernet, config.MACText(p.MAC), config.IPText(p.IP), p.UDPPort
 	}
@@ -139,7 +141,7 @@ func newManifest(p *plan.Plan) Manifest {
 			constants[r.Name] = fmt.Sprintf("0x%x", v)
 		}
 	}
-	for _, r := range tables.RegisterList(p.Shell.Code) {
+	for _, r := range tables.RegisterList(p.Shell.Code, p.Parent) {
 		m.Registers = append(m.Registers, Register{r, constants[r.Name]})
 	}
 	return m

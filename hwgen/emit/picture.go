@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 )
 
-// picture draws the card as block.svg: every worker's port and slots, one lane, the result
-// cache and the output.
+// picture draws the card as block.svg: every port and its slots, one lane, the result cache and the
+// output. The up port is the last one.
 func picture(p *plan.Plan) []byte {
 	d := newDrawing(p)
 	d.inputs()
@@ -19,8 +20,8 @@ func picture(p *plan.Plan) []byte {
 		d.tree()
 	}
 	d.output()
-	if p.Ethernet > 1 {
-		d.passing()
+	if text := othersWay(p); text != "" {
+		d.passing(text)
 	}
 	return d.svg()
 }
@@ -47,16 +48,27 @@ type drawing struct {
 
 func newDrawing(p *plan.Plan) *drawing { return &drawing{plan: p, x: leftMargin} }
 
-// row returns the y coordinate of worker w's line.
+// lines returns how many inputs, memories and operands of a lane there are: the up port's is the last.
+func (d *drawing) lines() int { return d.plan.Inputs() }
+
+// port returns the name of the port at a line; up is that of the up port.
+func (d *drawing) port(line int, up string) string {
+	if line == d.plan.Workers {
+		return up
+	}
+	return fmt.Sprintf("worker %d", line)
+}
+
+// row returns the y coordinate of a worker's line, or of the up port's.
 func (d *drawing) row(w int) int { return topMargin + rowHeight*w + rowHeight/2 }
 
-// bottom returns the y coordinate below the last worker's line.
-func (d *drawing) bottom() int { return topMargin + rowHeight*d.plan.Workers }
+// bottom returns the y coordinate below the last line.
+func (d *drawing) bottom() int { return topMargin + rowHeight*d.lines() }
 
 // middle returns the y coordinate of elements that all workers share.
 func (d *drawing) middle() int { return (topMargin + d.bottom()) / 2 }
 
-// inputs draws the link or the network and its receiver, or a port for each worker.
+// inputs draws the link or the network and its receiver, or a port for each worker and the parent.
 func (d *drawing) inputs() {
 	p := d.plan
 	shared := p.Shell.Link || p.Shell.Ethernet
@@ -66,6 +78,12 @@ func (d *drawing) inputs() {
 	case p.Shell.Ethernet:
 		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "check frames")
 		d.onwards()
+		if p.Shell.Code == wire.ShellRoCE {
+			d.tall("queue", 110, "whole packets", "of connections,", "with good ICRC")
+			d.onwards()
+			d.tall("connection", 110, "gives rank", "and epoch,", "PSN the VID")
+			break
+		}
 		d.tall("queue", 110, "whole packets", "with good CRC")
 		d.onwards()
 		d.tall("address", 110, "the sender's is", "that of its rank")
@@ -73,21 +91,21 @@ func (d *drawing) inputs() {
 	if shared {
 		d.x += 28
 	}
-	for w := range p.Workers {
+	for w := range d.lines() {
 		if shared {
 			d.arrow(d.x-28, d.row(w), d.x, d.row(w))
 		}
-		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
+		d.box(d.x, d.row(w), 110, d.port(w, "from parent"))
 	}
 	d.heading(d.x, 110, "ingress", "header, checks")
 	d.x += 110
 }
 
-// memories draws the slots of every worker and the commit that controls them.
+// memories draws the slots of every port and the commit that controls them.
 func (d *drawing) memories() {
 	p := d.plan
 	x := d.x + 36
-	for w := range p.Workers {
+	for w := range d.lines() {
 		d.arrow(d.x, d.row(w), x, d.row(w))
 		d.box(x, d.row(w), 150, fmt.Sprintf("%d slots × %s", p.Slots, count(p.Beats, "beat")))
 	}
@@ -99,7 +117,7 @@ func (d *drawing) memories() {
 func (d *drawing) window() {
 	p := d.plan
 	x := d.x + 36
-	for w := range p.Workers {
+	for w := range d.lines() {
 		d.arrow(d.x, d.row(w), x, d.row(w))
 		d.box(x, d.row(w), 90, "align")
 		d.arrow(x+90, d.row(w), x+118, d.row(w))
@@ -122,7 +140,7 @@ func (d *drawing) tree() {
 	p := d.plan
 	start := d.x
 	var level []int // y coordinates of the next level's inputs
-	for w := range p.Workers {
+	for w := range d.lines() {
 		level = append(level, d.row(w))
 	}
 	if len(level) == 1 {
@@ -163,13 +181,17 @@ func (d *drawing) output() {
 		d.tall("link", 84, fmt.Sprintf("%d bits", p.Link), "frames,", "CRCs")
 		return
 	case p.Shell.Ethernet:
-		d.tall("copies", 110, "one for each", "address")
+		if p.Shell.Code == wire.ShellRoCE {
+			d.tall("headers", 110, "one for each", "connection")
+		} else {
+			d.tall("copies", 110, "one for each", "address")
+		}
 		d.onwards()
 		d.tall("Ethernet", 100, count(p.Ethernet, "port"), fmt.Sprintf("%d bits", p.Link), "frames, CRCs")
 		return
 	}
-	for w := range p.Workers {
-		d.box(d.x, d.row(w), 110, fmt.Sprintf("worker %d", w))
+	for w := range d.lines() {
+		d.box(d.x, d.row(w), 110, d.port(w, "to parent"))
 	}
 	d.heading(d.x, 110, "egress", "a queue a port")
 	d.x += 110
@@ -181,13 +203,24 @@ func (d *drawing) onwards() {
 	d.x += 28
 }
 
+// othersWay describes the way of frames that are not for the card, or returns "" if there is none.
+func othersWay(p *plan.Plan) string {
+	switch {
+	case p.Ethernet > 1:
+		return "frames for others: a switch"
+	case p.Shell.Code == wire.ShellRoCE:
+		return "frames for neighbours: a relay"
+	}
+	return ""
+}
+
 // passing draws the way of frames for others, below all boxes, from the first one to the last.
-func (d *drawing) passing() {
+func (d *drawing) passing(text string) {
 	const middle = 50 // of an Ethernet port's box
 	from, to := leftMargin+middle, d.x-middle
 	below := d.tallBottom()
 	fmt.Fprintf(&d.body, "<path d=\"M%d %dV%dH%dV%d\" marker-end=\"url(#tip)\"/>\n", from, below, below+passingHeight, to, below)
-	d.text((from+to)/2, below+passingHeight-6, "small", "frames for others: a switch")
+	d.text((from+to)/2, below+passingHeight-6, "small", text)
 }
 
 // tallBottom returns the y coordinate below the boxes beside all workers.
@@ -243,7 +276,7 @@ func (d *drawing) node(x, y int, sign string) {
 func (d *drawing) svg() []byte {
 	p := d.plan
 	width, height := d.x+leftMargin, d.tallBottom()+leftMargin
-	if p.Ethernet > 1 {
+	if othersWay(p) != "" {
 		height += passingHeight
 	}
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">

@@ -51,6 +51,9 @@ const recipeOwner = -1
 //
 // So it is on Ethernet, without repetitions.
 func newRecipe(p *plan.Plan) string {
+	if p.Shell.Code == wire.ShellRoCE {
+		return "" // its jobs need endpoints of RoCEv2
+	}
 	r := recipe{plan: p, table: crc16.MakeTable(crc16.CRC16_CCITT_FALSE), chunk: p.Chunk}
 	members := min(2, p.Workers)
 	switch {

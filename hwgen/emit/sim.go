@@ -20,7 +20,10 @@ const buildFolder = "sim/build"
 // simFiles returns the files that build and check the virtual card. sources are the
 // card's Verilog files.
 func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
-	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h", "packet.h", "arithmetic.h", "selftest.cpp"}
+	names := []string{"Makefile.tmpl", "card.h.tmpl", "bench.h"}
+	if p.HasSelftest() {
+		names = append(names, "packet.h", "arithmetic.h", "selftest.cpp")
+	}
 	program := ""
 	switch {
 	case p.Shell.Link:
@@ -28,7 +31,10 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 		names = append(names, "link.h", program)
 	case p.Shell.Ethernet:
 		program = "frames_main.cpp"
-		names = append(names, "pins.h", "mac.h", "ethernet.h", program)
+		names = append(names, "pins.h", "mac.h", program)
+		if p.HasSelftest() {
+			names = append(names, "ethernet.h")
+		}
 	default:
 		names = append(names, "pins.h", "ports.h", "registers.h.tmpl")
 	}
@@ -38,6 +44,7 @@ func simFiles(p *plan.Plan, m Manifest, sources []string) ([]File, error) {
 		RegsPrefix: strings.ToUpper(p.Prefix),
 		HasLink:    p.Shell.Link,
 		Main:       program,
+		Selftest:   p.HasSelftest(),
 		OwnMAC:     p.MAC,
 		OwnIP:      p.IP,
 
@@ -75,6 +82,7 @@ type simValues struct {
 	RegsPrefix string   // of the names in regs.h
 	HasLink    bool     // the card has link pins
 	Main       string   // the source of the virtual card; "" where there is none
+	Selftest   bool     // the folder has one
 	Ports      []int    // 0, 1, ... workers-1
 
 	EthernetPorts []int  // 0, 1, ...

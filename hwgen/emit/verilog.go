@@ -33,7 +33,7 @@ var (
 // verilogFiles returns the Verilog of the card: one file per module and a list of the
 // files, or one bundle.
 func verilogFiles(p *plan.Plan, rtl fs.FS) ([]File, error) {
-	sources, err := leafSources(p, p.Leaves, leaf.NewLibrary(rtl, ""))
+	sources, err := leafSources(p, p.Leaves, p.Library(rtl))
 	if err != nil {
 		return nil, err
 	}

@@ -25,22 +25,30 @@ func TestAllLeaves(t *testing.T) {
 		}
 		read++
 		t.Run(name, func(t *testing.T) {
-			text, err := fs.ReadFile(rtl.Files, name)
+			raw, err := fs.ReadFile(rtl.Files, name)
 			require.NoError(t, err)
-			l, err := leaf.Parse(string(text))
-			require.NoError(t, err)
-			assert.Equal(t, strings.TrimSuffix(path.Base(name), ".v"), l.Name)
-			ports, err := l.Bind(nil)
-			require.NoError(t, err)
-			require.NotEmpty(t, ports)
-			// Parse has read each declaration in the text.
-			head, _, _ := strings.Cut(string(text[strings.Index(string(text), "\nmodule "):]), ");\n")
-			assert.Equal(t, strings.Count(head, "\n    input ")+strings.Count(head, "\n    output ")+strings.Count(head, "\n    inout "), len(ports))
-			assert.Equal(t, strings.Count(head, "\n    parameter "), len(l.Params))
+			for _, parent := range []bool{false, true} {
+				text, err := leaf.Resolve(string(raw), leaf.Parent, parent)
+				require.NoError(t, err)
+				parses(t, name, text)
+			}
 		})
 		return nil
 	}))
 	assert.Greater(t, read, 60)
+}
+
+// parses checks that Parse reads every declaration in the text of a leaf.
+func parses(t *testing.T, name, text string) {
+	l, err := leaf.Parse(text)
+	require.NoError(t, err)
+	assert.Equal(t, strings.TrimSuffix(path.Base(name), ".v"), l.Name)
+	ports, err := l.Bind(nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, ports)
+	head, _, _ := strings.Cut(text[strings.Index(text, "\nmodule "):], ");\n")
+	assert.Equal(t, strings.Count(head, "\n    input ")+strings.Count(head, "\n    output ")+strings.Count(head, "\n    inout "), len(ports))
+	assert.Equal(t, strings.Count(head, "\n    parameter "), len(l.Params))
 }
 
 const sample = `// A module (with, commas).

@@ -10,16 +10,23 @@ import (
 )
 
 // Library reads leaves from the rooms of rtl and, unless vendor is "", from the folder of the
-// leaves with an FPGA family's own cells.
+// leaves with an FPGA family's own cells. It resolves their sections for cards with an up port: the
+// only place that does so. Tools that read rtl by themselves set or omit the macro instead.
 type Library struct {
 	rtl    fs.FS
 	vendor string
+	parent bool
 	heads  map[string]*Leaf
 }
 
-// NewLibrary returns the library of the leaves in rtl.
+// NewLibrary returns the library of the leaves in rtl, as cards without an up port have them.
 func NewLibrary(rtl fs.FS, vendor string) *Library {
 	return &Library{rtl: rtl, vendor: vendor, heads: map[string]*Leaf{}}
+}
+
+// NewParentLibrary returns the library of the portable leaves, as cards with an up port have them.
+func NewParentLibrary(rtl fs.FS) *Library {
+	return &Library{rtl: rtl, parent: true, heads: map[string]*Leaf{}}
 }
 
 // VendorFolder returns the folder in rtl of the leaves with a family's cells.
@@ -39,7 +46,20 @@ func (l *Library) Read(name string) ([]byte, error) {
 	case len(found) > 1:
 		return nil, fmt.Errorf("leaf %s: %d files of that name, want 1", name, len(found))
 	}
-	return fs.ReadFile(l.rtl, found[0])
+	return l.resolved(found[0])
+}
+
+// resolved reads a leaf's file and resolves its sections.
+func (l *Library) resolved(file string) ([]byte, error) {
+	text, err := fs.ReadFile(l.rtl, file)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := Resolve(string(text), Parent, l.parent)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return []byte(resolved), nil
 }
 
 // Own returns the vendor's leaf of that name, or "".
@@ -51,7 +71,7 @@ func (l *Library) Own(name string) (string, error) {
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	text, err := fs.ReadFile(l.rtl, found[0])
+	text, err := l.resolved(found[0])
 	return string(text), err
 }
 

@@ -43,6 +43,7 @@ type coreBuilder struct {
 	m *netlist.Module
 
 	portBits  int // width of a port's number
+	inputBits int // the same, with the up port
 	jobBits   int // width of a job's number
 	slotBits  int // width of a slot's number
 	indexBits int // width of a beat's number in its chunk
@@ -56,6 +57,7 @@ func (p *Plan) core() *netlist.Module {
 		Plan:      p,
 		m:         netlist.New("agg_core", ""),
 		portBits:  indexWidth(p.Workers),
+		inputBits: indexWidth(p.Inputs()),
 		jobBits:   indexWidth(p.Jobs),
 		slotBits:  indexWidth(p.Slots),
 		indexBits: indexWidth(p.Beats),
@@ -77,6 +79,9 @@ has the lowest bits of vectors.
 Latency from a chunk's last beat to its result's first: %d cycles, %d of them in the
 lanes. rst is synchronous. hold is high while a job ends or is set up, unjudged while packets
 wait for the commit. Not done here: framing and CRC, which the shell does.`, p.Latency, p.SumLatency)
+	if p.Parent {
+		b.m.Doc += upDoc
+	}
 	b.ports()
 	b.events()
 	b.jobs()
@@ -88,6 +93,10 @@ wait for the commit. Not done here: framing and CRC, which the shell does.`, p.L
 	b.labels()
 	b.egress()
 	b.registers()
+	if b.Shell.Release {
+		b.m.Assign("job_on", "job_valid")
+		b.m.Assign("job_epochs", "job_epoch")
+	}
 	b.note()
 	return b.m
 }
@@ -95,7 +104,7 @@ wait for the commit. Not done here: framing and CRC, which the shell does.`, p.L
 // note records the memories for the datasheet.
 func (b *coreBuilder) note() {
 	words := 1 << (b.slotBits + b.indexBits)
-	b.memory("slot memory, one per port", b.Workers, words, b.BeatBits)
+	b.memory("slot memory, one per port", b.Inputs(), words, b.BeatBits)
 	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 
@@ -114,6 +123,20 @@ func (b *coreBuilder) params(i *netlist.Instance, names ...string) {
 	}
 	for _, n := range names {
 		i.Param(n, fmt.Sprint(values[n]))
+	}
+}
+
+// inputParams is params for a leaf that also has the up port, if there is one.
+func (b *coreBuilder) inputParams(i *netlist.Instance, names ...string) {
+	for _, n := range names {
+		switch n {
+		case "PORTS":
+			i.Param(n, fmt.Sprint(b.Inputs()))
+		case "PORT_BITS":
+			i.Param(n, fmt.Sprint(b.inputBits))
+		default:
+			b.params(i, n)
+		}
 	}
 }
 

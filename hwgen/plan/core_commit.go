@@ -79,11 +79,16 @@ func (b *coreBuilder) events() {
 		{"answer", 1, "a status answers the ask or finish"},
 		{"answer_code", 8, ""},
 		{"answer_ports", b.Workers, "that it names, or that were evicted"},
-		{"answer_mask", b.Workers, fmt.Sprintf("their ranks, %s later", cycles(b.rankStages()))},
+		{"answer_mask", b.maskBits(), fmt.Sprintf("their ranks, %s later", cycles(b.rankStages()))},
 		{"refused", 1, "the packet is refused"},
 		{"refused_code", 8, ""},
 		{"refused_answer", 1, "a status may answer it"},
 	})
+	if b.Parent {
+		m.Wire("taken", 1, "a final sum is stored, with complete")
+		m.Wire("again", 1, "a member repeats while the slot waits for the final sum")
+		m.Wire("answer_ranks", b.Workers, "ranks of answer_ports in the job, likewise")
+	}
 	m.Comment("A slot was summed (agg_writer)")
 	m.Wire("reduces", 1, "in the next cycle: reduced")
 	b.wires("reduced", []jobWire{
@@ -109,7 +114,12 @@ func (b *coreBuilder) commits() {
 	b.commit()
 	b.slots()
 	b.deadlines()
-	b.portRanks("u_named", "e_job", "answer_ports", "answer_mask")
+	if !b.Parent {
+		b.portRanks("u_named", "e_job", "answer_ports", "answer_mask")
+		return
+	}
+	b.portRanks("u_named", "e_job", "answer_ports", "answer_ranks")
+	b.upMasks("u_named_global", "e_job", "answer_ports", "up_notice", "up_code == 8'd0 ? 64'd0 : up_mask", "answer_mask")
 }
 
 // wires declares wires of one prefix.
@@ -131,14 +141,14 @@ func (b *coreBuilder) arbiter() {
 	b.wires("granted_", []jobWire{
 		{"valid", 1, "a packet's header is checked from this cycle on"},
 		{"act", 1, "an overdue slot instead"},
-		{"ports", b.Workers, "the packet's port, one hot"},
-		{"port", b.portBits, ""},
+		{"ports", b.Inputs(), "the packet's port, one hot"},
+		{"port", b.inputBits, ""},
 		{"request", requestBits, ""},
 		{"slot", b.slotBits, "the overdue slot"},
 		{"job", b.jobBits, "its job"},
 	})
 	i := m.Instance("agg_arbiter", "u_arbiter", "")
-	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS")
+	b.inputParams(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS")
 	i.Param("WIDTH", fmt.Sprint(requestBits)).
 		Connect("hold", "hold_commits").
 		Connect("req_data", "requests").
@@ -191,7 +201,8 @@ func (b *coreBuilder) commit() {
 	i := m.Instance("agg_commit", "u_commit", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
 	i.Param("FORMAT", fmt.Sprintf("8'd%d", b.Format.Format))
-	prefixed(i, "granted_", "valid", "act", "ports", "port", "request")
+	prefixed(i, "granted_", "valid", "act", "request")
+	i.Connect("ports", b.workers("granted_ports", 1)).Connect("port", b.grantedPort())
 	i.Connect("act_slot", "granted_slot").Connect("act_job", "granted_job")
 	prefixed(i, "checked_", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended", "writable",
 		"nonfinite", "ecn", "epoch", "rank", "partial")
@@ -204,12 +215,41 @@ func (b *coreBuilder) commit() {
 // slots adds agg_slots, which holds the state of every slot.
 func (b *coreBuilder) slots() {
 	m := b.m
+	if b.Parent {
+		b.upCommit()
+	}
 	i := m.Instance("agg_slots", "u_slots", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOB_BITS", "SLOT_BITS", "ROW_BITS")
-	prefixed(i, "checked_", "act", "refuse", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended",
-		"writable", "nonfinite", "ecn", "number", "job", "epoch", "rank", "ports", "port", "member", "evicted", "partial")
+	if b.Parent {
+		prefixed(i, "checked_", "act")
+		i.Connect("refuse", "checked_refuse && !up_checked_valid").Connect("settle", "up_checked_sum").
+			Connect("nonfinite", "up_checked_marked ? up_checked_nonfinite : checked_nonfinite").
+			Connect("tree", b.ofJob("job_tree", 1, "checked_job"))
+	} else {
+		prefixed(i, "checked_", "act", "refuse", "nonfinite")
+	}
+	prefixed(i, "checked_", "data", "ask", "finish", "code", "belongs", "of_data", "placed", "ended",
+		"writable", "ecn", "number", "job", "epoch", "rank", "ports", "port", "member", "evicted", "partial")
 	b.decodeJob("e_jobs", "e_job")
 	m.Assign("e_rank_bit", fmt.Sprintf("%d'd1 << %s", b.Workers, netlist.Slice("e_rank", 0, b.portBits)))
+}
+
+// grantedPort returns the number of the port of a request, without the bit that only the up port has.
+func (b *coreBuilder) grantedPort() string {
+	if b.inputBits == b.portBits {
+		return "granted_port"
+	}
+	b.m.Wire("unused_granted", 1, "only the up port has it")
+	b.m.Assign("unused_granted", netlist.Slice("granted_port", b.portBits, 1))
+	return netlist.Slice("granted_port", 0, b.portBits)
+}
+
+// maskBits returns the width of the masks in results and statuses: ranks in the job, or global ones.
+func (b *coreBuilder) maskBits() int {
+	if b.Parent {
+		return 64
+	}
+	return b.Workers
 }
 
 // deadlines adds agg_deadlines, which finds overdue slots.

@@ -11,21 +11,29 @@ import (
 func (b *coreBuilder) ingress() {
 	m := b.m
 	m.Comment("-- Ports --")
-	m.Wire("req_valid", b.Workers, "ports that request a commit")
-	m.Wire("req_grant", b.Workers, "the port's request is taken")
-	m.Wire("requests", b.Workers*requestBits, "")
+	m.Wire("req_valid", b.Inputs(), "ports that request a commit")
+	m.Wire("req_grant", b.Inputs(), "the port's request is taken")
+	m.Wire("requests", b.Inputs()*requestBits, "")
 	m.Wire("rd_en", 1, "reads all slot memories")
 	m.Wire("rd_slot", b.slotBits, "")
 	m.Wire("rd_beat", b.indexBits, "")
-	m.Wire("beat_members", b.Workers, "ports in the sum of the beat at the memories' outputs")
+	m.Wire("beat_members", b.Inputs(), "ports in the sum of the beat at the memories' outputs")
+	tuser, judged, kept := "s_axis_tuser", "judged", "store"
+	if b.Parent {
+		m.Wire("label_members", b.Inputs(), "its label; that of a final sum has the up port")
+		m.Assign("beat_members", netlist.Concat(b.upPort("label_members", 1),
+			fmt.Sprintf("label_members[0+:%d] & {%d{!%s}}", b.Workers, b.Workers, b.upPort("label_members", 1))))
+		b.upReceive()
+		tuser, judged, kept = "in_tuser", "in_judged", "store || taken"
+	}
 	stored := "stored"
 	if b.Lane.Shared != nil {
-		m.Wire("operands", b.Workers*b.operandBeatBits(), "the slot memories' outputs, in the result's format")
+		m.Wire("operands", b.Inputs()*b.operandBeatBits(), "the slot memories' outputs, in the result's format")
 		stored = b.ofPort("operands", b.operandBeatBits())
 	}
-	m.Wire("gated", b.Workers*b.operandBeatBits(), "the lanes' operands")
+	m.Wire("gated", b.Inputs()*b.operandBeatBits(), "the lanes' operands")
 
-	in := m.Loop("g_port", "p", 0, b.Workers)
+	in := m.Loop("g_port", "p", 0, b.Inputs())
 	in.Wire("s_nonfinite", b.Lanes, "elements that are a NaN or an infinity")
 	in.Wire("wr_en", 1, "")
 	in.Wire("wr_slot", b.slotBits, "")
@@ -46,11 +54,11 @@ func (b *coreBuilder) ingress() {
 		Connect("s_axis_tvalid", b.ofPort("s_axis_tvalid", 1)).
 		Connect("s_axis_tready", b.ofPort("s_axis_tready", 1)).
 		Connect("s_axis_tlast", b.ofPort("s_axis_tlast", 1)).
-		Connect("s_axis_tuser", b.ofPort("s_axis_tuser", coreHeaderBits)).
+		Connect("s_axis_tuser", b.ofPort(tuser, coreHeaderBits)).
 		Connect("s_nonfinite", "s_nonfinite").
 		Connect("req_valid", b.ofPort("req_valid", 1)).
 		Connect("req_grant", b.ofPort("req_grant", 1)).
-		Connect("judged", b.ofPort("judged", 1)).Connect("judged_stored", "store")
+		Connect("judged", b.ofPort(judged, 1)).Connect("judged_stored", kept)
 	in.Assign(b.ofPort("requests", requestBits), request())
 
 	if b.operandBeatBits() == b.BeatBits {
@@ -86,7 +94,7 @@ func (b *coreBuilder) slotMemory(in *netlist.Loop, stored string) {
 
 // ofPort selects the element of a vector for a port, in a loop over the ports.
 func (b *coreBuilder) ofPort(name string, width int) string {
-	return element(name, width, b.Workers, "p")
+	return element(name, width, b.Inputs(), "p")
 }
 
 // operandBeatBits returns the width of a beat of operands for the lanes.

@@ -27,6 +27,11 @@ func (b *coreBuilder) jobs() {
 	for _, w := range operations {
 		m.Wire(w.name, w.width, "")
 	}
+	evicted := "answer_mask"
+	if b.Parent {
+		b.upJobs()
+		evicted = "answer_ranks"
+	}
 	i := m.Instance("agg_jobs", "u_jobs", "")
 	b.params(i, "PORTS", "PORT_BITS", "JOBS", "JOB_BITS")
 	i.Param("CHUNK", fmt.Sprint(b.Chunk)).Param("WINDOW", fmt.Sprint(b.Window))
@@ -35,7 +40,11 @@ func (b *coreBuilder) jobs() {
 		Param("STAGES", fmt.Sprint(b.rankStages())).
 		Connect("finish", "finished").Connect("finish_job", "e_job").
 		Connect("finish_bit", "e_rank_bit").Connect("finish_ports", "judged").
-		Connect("evict_job", "e_job").Connect("evict_ranks", "answer_mask")
+		Connect("evict_job", "e_job").Connect("evict_ranks", evicted)
+	if b.Parent {
+		i.Connect("parent_done", "up_done").Connect("parent_job", "e_job")
+		b.upAddressChecks(i)
+	}
 	m.Assign("job_ports", "op_ports")
 	m.Assign("set_up", "|sets_up")
 }

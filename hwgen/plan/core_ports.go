@@ -17,12 +17,16 @@ func (b *coreBuilder) ports() {
 	m.Output("hold", 1)
 	m.Output("unjudged", 1)
 	m.PortComment("In, for each port")
-	m.Input("s_axis_tdata", b.Workers*b.BeatBits)
-	m.Input("s_axis_tkeep", b.Workers*b.KeepBits)
-	m.Input("s_axis_tvalid", b.Workers)
-	m.Output("s_axis_tready", b.Workers)
-	m.Input("s_axis_tlast", b.Workers)
+	m.Input("s_axis_tdata", b.Inputs()*b.BeatBits)
+	m.Input("s_axis_tkeep", b.Inputs()*b.KeepBits)
+	m.Input("s_axis_tvalid", b.Inputs())
+	m.Output("s_axis_tready", b.Inputs())
+	m.Input("s_axis_tlast", b.Inputs())
 	m.Input("s_axis_tuser", b.Workers*coreHeaderBits)
+	if b.Parent {
+		m.PortComment("At the up port: a header with mask, and in bit 176 the mark of a damaged payload")
+		m.Input("s_axis_up_tuser", upHeaderBits)
+	}
 	m.PortComment("Out, for all ports")
 	m.Output("m_axis_tdata", b.ResultBeatBits)
 	m.Output("m_axis_tkeep", b.ResultKeepBits)
@@ -30,14 +34,24 @@ func (b *coreBuilder) ports() {
 	m.Input("m_axis_tready", 1)
 	m.Output("m_axis_tlast", 1)
 	m.Output("m_axis_tuser", 8*wire.MaxHeaderBytes)
-	m.Output("m_axis_tdest", b.Workers)
+	m.Output("m_axis_tdest", b.Inputs())
+	for _, s := range b.releaseOutputs() {
+		m.PortComment(s.doc)
+		m.Output(s.name, s.width)
+	}
 	m.PortComment("Ports with room for a whole packet")
-	m.Input("port_ready", b.Workers)
+	m.Input("port_ready", b.Inputs())
 	m.PortComment("Ports for which a packet starts: its beats come later")
-	m.Output("port_start", b.Workers)
+	m.Output("port_start", b.Inputs())
 	m.PortComment("The members and their ranks" + b.byJob())
 	m.Output("member", b.Workers*b.Jobs)
 	m.Output("rank_of_port", 8*b.Workers*b.Jobs)
+	if b.Shell.Release {
+		m.PortComment("Jobs, for what checks packets of connections" + b.byJob())
+		for _, w := range b.coreJobs() {
+			m.Output(w.name, w.width)
+		}
+	}
 	registerPorts(m)
 	m.PortComment("A write lacks bytes: it is refused")
 	m.Input("s_reg_partial", 1)
@@ -48,6 +62,7 @@ func (b *coreBuilder) ports() {
 	for _, s := range networkOutputs {
 		m.Output(s.name, s.width)
 	}
+	b.upNetworkPorts()
 	m.PortComment("Events of the shell: how many in a cycle")
 	for _, e := range shellEvents {
 		m.Input(e.core, b.eventWidth(e))
@@ -76,6 +91,20 @@ func (p *Plan) networkInputs() []networkInput {
 		{"members_same", 1, "1'b1"},
 	}
 }
+
+// releaseOutputs lists the outputs that only a core with agg_release has.
+func (p *Plan) releaseOutputs() []jobWire {
+	if !p.Release {
+		return nil
+	}
+	return []jobWire{
+		{"m_axis_tslot", indexWidth(p.Slots), "The slot of a result; undefined with a status"},
+		{"released_early", 1, "A result was picked for a port that misses the one before"},
+	}
+}
+
+// parentOnNetwork reports whether the parent of the card's tree jobs is on a network.
+func (p *Plan) parentOnNetwork() bool { return p.Parent && p.Shell.Ethernet }
 
 // networkOutputs lists the outputs of the core that only a shell on a network uses.
 var networkOutputs = []struct {

@@ -28,7 +28,13 @@ func (b *coreBuilder) registerBank() {
 	for _, c := range jobCounts {
 		m.Wire(c.name, c.width*b.Jobs, "")
 	}
+	if b.Parent {
+		b.upRegisters()
+	}
 	i := m.Instance("agg_registers", "u_registers", "")
+	if b.Parent {
+		b.behindUpRegisters(i)
+	}
 	for _, r := range wire.Registers {
 		if v, ok := b.Constant(r.Addr); ok && (r.Ident || r.Addr == wire.RegConfigHash) {
 			i.Param(r.Name, constant(v, r))
@@ -82,7 +88,7 @@ func (b *coreBuilder) counters() {
 	}
 	i := b.m.Instance("agg_counters", "u_counters", "").
 		Param("COUNT_BITS", fmt.Sprint(b.countBits))
-	if b.Shell.Code == wire.ShellUDP {
+	if b.Shell.Code.Network() {
 		i.Param("EVENT_BITS", fmt.Sprint(b.eventBits())).Param("LINK", "0")
 	}
 	i.Connect("clear", "clear_counters").

@@ -14,7 +14,7 @@ func (b *coreBuilder) reader() {
 	m.Wire("begun", 1, "a slot's first beat was chosen")
 	m.Wire("begun_slot", b.slotBits, "")
 	begunJob := "begun_job"
-	if b.Jobs == 1 {
+	if b.Jobs == 1 && !b.Parent {
 		begunJob = "unused_begun_job"
 	}
 	m.Wire(begunJob, b.jobBits, "")
@@ -82,7 +82,7 @@ func (b *coreBuilder) sums() {
 // given wires.
 func (b *coreBuilder) lanes(sum, over, undecided string) {
 	i := b.m.Loop("g_lane", "l", 0, b.Lanes).Instance("agg_lane", "u_lane", "")
-	for p := range b.Workers {
+	for p := range b.Inputs() {
 		i.Connect(fmt.Sprintf("x_p%d", p), b.operand(p))
 	}
 	i.Connect("y", b.ofLane(sum, b.ResultBits)).Connect("over", b.ofLane(over, 1))
@@ -95,7 +95,7 @@ func (b *coreBuilder) lanes(sum, over, undecided string) {
 func (b *coreBuilder) operand(port int) string {
 	first, width := port*b.operandBeatBits(), b.operandBits()
 	switch {
-	case b.Lanes == 1 && b.Workers == 1:
+	case b.Lanes == 1 && b.Inputs() == 1:
 		return "gated"
 	case b.Lanes == 1:
 		return netlist.Slice("gated", first, width)

@@ -46,6 +46,6 @@ func fusedLane(p *Plan) Lane {
 all operands to the largest exponent, truncates them %d bits below the last place of the largest,
 sums them as integers and rounds once. over is high if y is not finite, but every operand is.
 The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
-and drives -0 for an absent worker.`, p.Workers-1, latency, fusedGuard)
+and drives -0 for an absent worker.`, p.Inputs()-1, latency, fusedGuard)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }

@@ -8,6 +8,10 @@ func (p *Plan) identify() {
 	if p.Saturate {
 		sum |= 1 << 8
 	}
+	shell := uint64(p.Shell.Code)
+	if p.Parent {
+		shell |= wire.ShellParentFlag
+	}
 	p.values = map[uint32]uint64{
 		wire.RegMagic:   wire.Magic,
 		wire.RegVersion: wire.Version,
@@ -15,7 +19,7 @@ func (p *Plan) identify() {
 		wire.RegPorts:   uint64(p.Workers),
 		wire.RegFormat:  uint64(p.Format.Format) | uint64(p.Result.Format)<<8,
 		wire.RegSum:     sum,
-		wire.RegShell:   uint64(p.Shell.Code),
+		wire.RegShell:   shell,
 		wire.RegChunk:   uint64(p.Chunk),
 		wire.RegWindow:  uint64(p.Window),
 		wire.RegJobs:    uint64(p.Jobs),

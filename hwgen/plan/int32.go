@@ -48,7 +48,7 @@ func intLane(p *Plan) Lane {
 	m.Doc = fmt.Sprintf(`One lane: y is the integer sum of x_p0..x_p%d, %s, %d cycles later; a new
 sum every cycle. over is high if the sum is beyond the format's range.
 The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
-and drives 0 for an absent worker.`, p.Workers-1, how, latency)
+and drives 0 for an absent worker.`, p.Inputs()-1, how, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 

@@ -41,7 +41,7 @@ func maxNode(f Format) node {
 func maxLane(p *Plan) Lane {
 	m, operands := newLane(p)
 	operands, latency := widened(p, m, operands)
-	if p.Workers == 1 {
+	if p.Inputs() == 1 {
 		latency += maxOfOne(p, m, operands[0].net)
 	}
 	latency += treeNodes(p, m, maxNode(p.Result), operands, latency)
@@ -49,7 +49,7 @@ func maxLane(p *Plan) Lane {
 	m.Doc = fmt.Sprintf(`One lane: y is the largest of x_p0..x_p%d, %d cycles later; a new result every
 cycle. It compares neighbours pairwise, level by level; an unpaired operand passes unchanged.
 The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
-and drives the lowest value of the format for an absent worker.`, p.Workers-1, latency)
+and drives the lowest value of the format for an absent worker.`, p.Inputs()-1, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 

@@ -46,8 +46,13 @@ func (p *Plan) queueDepthBits() int {
 const noneHeaderBits = 8 * wire.MaskHeaderBytes
 
 // queuedHeaderBits is the width of a header in a port's queue: without the mask's bits of ports that
-// the card lacks.
-func (p *Plan) queuedHeaderBits() int { return noneHeaderBits - 64 + p.Workers }
+// the card lacks, unless they are global ranks.
+func (p *Plan) queuedHeaderBits() int {
+	if p.Parent {
+		return noneHeaderBits
+	}
+	return noneHeaderBits - 64 + p.Workers
+}
 
 // noneModules builds agg_top: the core, and a queue behind each output.
 func noneModules(p *Plan) []*netlist.Module {
@@ -65,6 +70,9 @@ incoming packets. An access under way is answered, and packets in a queue leave 
 Latency from the last contribution's last beat to the result's first: %d cycles. rst is
 synchronous. beat_strobe is high in each cycle in which a beat enters the lanes.`,
 		p.Workers, p.Lanes, p.Workers-1, p.Workers-1, p.PortLatency))
+	if p.Parent {
+		m.Doc += noneUpDoc
+	}
 	p.nonePorts(m)
 	p.noneCore(m)
 	p.noneQueues(m)
@@ -75,20 +83,20 @@ func (p *Plan) nonePorts(m *netlist.Module) {
 	m.Input("clk", 1)
 	m.Input("rst", 1)
 	m.Input("link_up", 1)
-	for port := range p.Workers {
-		m.PortComment(fmt.Sprintf("Port %d", port))
-		m.Input(axis("s", port, "tdata"), p.BeatBits)
-		m.Input(axis("s", port, "tkeep"), p.KeepBits)
-		m.Input(axis("s", port, "tvalid"), 1)
-		m.Output(axis("s", port, "tready"), 1)
-		m.Input(axis("s", port, "tlast"), 1)
-		m.Input(axis("s", port, "tuser"), coreHeaderBits)
-		m.Output(axis("m", port, "tdata"), p.ResultBeatBits)
-		m.Output(axis("m", port, "tkeep"), p.ResultKeepBits)
-		m.Output(axis("m", port, "tvalid"), 1)
-		m.Input(axis("m", port, "tready"), 1)
-		m.Output(axis("m", port, "tlast"), 1)
-		m.Output(axis("m", port, "tuser"), noneHeaderBits)
+	for port := range p.Inputs() {
+		m.PortComment(p.portTitle(port))
+		m.Input(p.axis("s", port, "tdata"), p.BeatBits)
+		m.Input(p.axis("s", port, "tkeep"), p.KeepBits)
+		m.Input(p.axis("s", port, "tvalid"), 1)
+		m.Output(p.axis("s", port, "tready"), 1)
+		m.Input(p.axis("s", port, "tlast"), 1)
+		m.Input(p.axis("s", port, "tuser"), p.portHeaderBits(port))
+		m.Output(p.axis("m", port, "tdata"), p.ResultBeatBits)
+		m.Output(p.axis("m", port, "tkeep"), p.ResultKeepBits)
+		m.Output(p.axis("m", port, "tvalid"), 1)
+		m.Input(p.axis("m", port, "tready"), 1)
+		m.Output(p.axis("m", port, "tlast"), 1)
+		m.Output(p.axis("m", port, "tuser"), noneHeaderBits)
 	}
 	if p.RegPort == config.RegPortAXIL {
 		axilPorts(m)
@@ -110,13 +118,16 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	m.Wire("unused_tvalid", 1, "out_tdest has it")
 	m.Wire("out_tlast", 1, "")
 	m.Wire("out_tuser", 8*wire.MaxHeaderBytes, "")
-	m.Wire("out_tdest", p.Workers, "ports that the beat is for; 0: there is none")
+	m.Wire("out_tdest", p.Inputs(), "ports that the beat is for; 0: there is none")
 	m.Wire("out_tpayload", 1, "the beat has payload: all bytes")
-	m.Wire("port_ready", p.Workers, "the port's queue has room for a packet")
-	m.Wire("port_start", p.Workers, "a packet starts for the port")
+	m.Wire("port_ready", p.Inputs(), "the port's queue has room for a packet")
+	m.Wire("port_start", p.Inputs(), "a packet starts for the port")
 	m.Wire("unused_member", p.Workers*p.Jobs, "each port is a link of its own")
 	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
 	unusedNetwork(m)
+	for _, s := range p.releaseOutputs() {
+		m.Wire("unused_"+s.name, s.width, "for cards under RoCE")
+	}
 
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("busy", "hold")
@@ -140,15 +151,19 @@ func (p *Plan) noneCore(m *netlist.Module) {
 	for _, signal := range []string{"tdata", "tkeep", "tlast", "tuser", "tdest"} {
 		core.Connect("m_axis_"+signal, "out_"+signal)
 	}
-	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser"} {
+	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast"} {
 		core.Connect("s_axis_"+signal, p.eachAxis("s", signal))
 	}
+	core.Connect("s_axis_tuser", join(p.Workers, func(port int) string { return p.axis("s", port, "tuser") }))
 	core.Connect("m_axis_tvalid", "unused_tvalid").Connect("m_axis_tready", "1'b1")
 	prefixed(core, "unused_", "member", "rank_of_port")
 	for _, e := range shellEvents {
 		core.Connect(e.core, "1'b0")
 	}
 	p.withoutNetwork(core)
+	for _, s := range p.releaseOutputs() {
+		core.Connect(s.name, "unused_"+s.name)
+	}
 
 	header := p.queuedHeaderBits()
 	m.Wire("unused_fields", 8*wire.MaxHeaderBytes-header, "the mask's bits of ports that the card lacks, and receivers")
@@ -158,8 +173,39 @@ func (p *Plan) noneCore(m *netlist.Module) {
 
 // eachAxis concatenates a signal of the AXI4-Streams of all ports.
 func (p *Plan) eachAxis(side, signal string) string {
-	return join(p.Workers, func(port int) string { return axis(side, port, signal) })
+	return join(p.Inputs(), func(port int) string { return p.axis(side, port, signal) })
 }
+
+// axis names a signal of a port's AXI4-Stream, also of the up port.
+func (p *Plan) axis(side string, port int, signal string) string {
+	if port == p.Workers {
+		return side + "_axis_up_" + signal
+	}
+	return axis(side, port, signal)
+}
+
+// portTitle describes a port above its signals.
+func (p *Plan) portTitle(port int) string {
+	if port == p.Workers {
+		return "Up port, for the parent"
+	}
+	return fmt.Sprintf("Port %d", port)
+}
+
+// portHeaderBits is the width of tuser at a port's input.
+func (p *Plan) portHeaderBits(port int) int {
+	if port == p.Workers {
+		return upHeaderBits
+	}
+	return coreHeaderBits
+}
+
+// noneUpDoc continues the description of agg_top.
+const noneUpDoc = `
+
+The up port is one more port, for the parent in a tree of cards. Its input takes results, replays and
+statuses: tuser has 22 bytes of header, and bit 176 marks a damaged payload. Its output sends data and
+finishes; their headers have no mask.`
 
 // noneRegisters adds the card's register port in front of the core's. While the link is down, no
 // access passes.
@@ -203,14 +249,14 @@ func (p *Plan) noneQueues(m *netlist.Module) {
 		{"tuser", noneHeaderBits},
 	}
 	for _, s := range signals {
-		m.Wire("queue_"+s.name, p.Workers*s.width, "")
+		m.Wire("queue_"+s.name, p.Inputs()*s.width, "")
 	}
 	depth := p.queueDepthBits()
 	header := p.queuedHeaderBits()
-	p.memory("output queue, one per port", p.Workers, 1<<depth, p.ResultBeatBits+1)
-	p.memory("headers in an output queue, one per port", p.Workers, 1<<queuePacketBits, header+1)
-	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
-	loop := m.Loop("g_queue", "p", 0, p.Workers)
+	p.memory("output queue, one per port", p.Inputs(), 1<<depth, p.ResultBeatBits+1)
+	p.memory("headers in an output queue, one per port", p.Inputs(), 1<<queuePacketBits, header+1)
+	of := func(name string, width int) string { return element(name, width, p.Inputs(), "p") }
+	loop := m.Loop("g_queue", "p", 0, p.Inputs())
 	loop.Wire("header", header, "without bits of the mask that are always zero")
 	loop.Assign(of("queue_tuser", noneHeaderBits), widen("header", header, noneHeaderBits))
 	q := loop.Instance("agg_port_queue", "u_queue", "").

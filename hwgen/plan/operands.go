@@ -49,7 +49,7 @@ func newLane(p *Plan) (*netlist.Module, []branch) {
 	m := netlist.New("agg_lane", "")
 	m.Input("clk", 1)
 	var operands []branch
-	for w := range p.Workers {
+	for w := range p.Inputs() {
 		x := fmt.Sprintf("x_p%d", w)
 		m.Input(x, p.ElemBits)
 		operands = append(operands, branch{x, w, w})

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"tributary/driver/wire"
@@ -23,6 +24,10 @@ type Plan struct {
 	Result Format // of sums
 	Sum    Sum
 	Shell  Shell
+
+	// Release: results leave in the order of their VIDs on each connection (agg_release), instead of in
+	// that of their sums (agg_owed). The core also shows their slots.
+	Release bool
 
 	ElemBits       int // of one element of a contribution
 	BeatBits       int // of one beat: Lanes elements
@@ -65,7 +70,13 @@ func (m Memory) Bits() int { return m.Count * m.Words * m.Width }
 
 // Build plans the card of a configuration. It fails when c names an unknown format, sum
 // or shell. It also fails when a module does not link, which is a bug in this program.
-func Build(c config.Config) (*Plan, error) {
+func Build(c config.Config) (*Plan, error) { return build(c, false) }
+
+// BuildReleasing is Build for a card with agg_release in its core, whatever its shell. It is for tests
+// of the core.
+func BuildReleasing(c config.Config) (*Plan, error) { return build(c, true) }
+
+func build(c config.Config, release bool) (*Plan, error) {
 	p := &Plan{Config: c}
 	var ok [4]bool
 	p.Format, ok[0] = find(formats, c.Format)
@@ -75,6 +86,7 @@ func Build(c config.Config) (*Plan, error) {
 	if ok != [4]bool{true, true, true, true} {
 		return nil, fmt.Errorf("no plan for format %q, result %q, sum %q, shell %q", c.Format, c.Result, c.Sum, c.Shell)
 	}
+	p.Release = release || p.Shell.Release
 	p.size()
 	p.Lane = p.Sum.integers.lane(p)
 	if p.Format.Float() {
@@ -114,6 +126,22 @@ func (p *Plan) size() {
 	p.Slots = 2 * p.Window
 }
 
+// Inputs returns how many ports the core sums: one for each worker, and the up port, the last one.
+func (p *Plan) Inputs() int {
+	if p.Parent {
+		return p.Workers + 1
+	}
+	return p.Workers
+}
+
+// Library returns the library of the portable leaves in rtl, as the card has them.
+func (p *Plan) Library(rtl fs.FS) *leaf.Library {
+	if p.Parent {
+		return leaf.NewParentLibrary(rtl)
+	}
+	return leaf.NewLibrary(rtl, "")
+}
+
 // Top returns the module that a design instantiates.
 func (p *Plan) Top() *netlist.Module { return p.Modules[len(p.Modules)-1] }
 
@@ -128,7 +156,7 @@ func (p *Plan) MemoryBits() int {
 
 // ChunkCycles returns the cycles that the largest chunk takes when all ports are busy: one for each
 // beat, but as many as its contributions take at the commit and its result at the output.
-func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Workers, ResultSpacing) }
+func (p *Plan) ChunkCycles() int { return max(p.Beats, CommitSpacing*p.Inputs(), ResultSpacing) }
 
 // ClearCycles returns the maximum number of cycles for which the commit pauses when a job ends and
 // another takes its place. The card clears the slots of the job one by one; it has all slots at most.
@@ -143,6 +171,9 @@ func (p *Plan) Huge() bool { return p.MemoryBits() > HugeBits }
 // FullRate reports whether the largest chunks pass through the lanes without a bubble
 // when all ports are busy.
 func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
+
+// HasSelftest reports whether sums of the simulated card can be checked without endpoints of RoCEv2.
+func (p *Plan) HasSelftest() bool { return p.Shell.Code != wire.ShellRoCE }
 
 // LinkCycles returns the cycles that the largest chunk takes on the link, in the slower
 // direction: a data frame from every worker, or one result to the host. Payload moves at
@@ -171,8 +202,12 @@ func (p *Plan) ethernetCycles() int {
 	const (
 		preamble, fcs, gap = 8, 4, 12
 		headers            = 14 + 20 + 8 // of Ethernet, IP and UDP
+		transport, icrc    = 12, 4       // of RoCEv2
 	)
 	bytes := func(kind wire.Kind, elemBits int) int {
+		if p.Shell.Code == wire.ShellRoCE {
+			return preamble + headers + transport + p.Chunk*elemBits/8 + icrc + fcs + gap
+		}
 		row, _ := kind.Info()
 		return preamble + headers + row.DatagramBytes(p.Chunk*elemBits/8) + fcs + gap
 	}
@@ -187,7 +222,7 @@ func (p *Plan) memory(name string, count, words, width int) {
 
 // link links every module and collects the leaves that the modules use.
 func (p *Plan) link() error {
-	if err := netlist.Link(p.Modules, nil, leaf.NewLibrary(rtl.Files, "")); err != nil {
+	if err := netlist.Link(p.Modules, nil, p.Library(rtl.Files)); err != nil {
 		return err
 	}
 	emitted := map[string]bool{}
@@ -267,6 +302,7 @@ type Shell struct {
 	Link bool   // has a byte-stream link of configurable width
 
 	Ethernet bool // has Ethernet ports of configurable width
+	Release  bool // results leave by connection, in the order of VIDs
 
 	// modules builds the modules around agg_core, agg_top last.
 	modules func(*Plan) []*netlist.Module
@@ -279,7 +315,7 @@ func (s Shell) name() string  { return s.Name }
 // The registries. Each entry has a file of its own.
 var (
 	sums   = []Sum{tree, fused, exact, maximum}
-	shells = []Shell{stream, none, udp}
+	shells = []Shell{stream, none, udp, roce}
 )
 
 // Known returns what a configuration may name.
@@ -299,6 +335,9 @@ func Known() config.Known {
 		}
 		if s.Ethernet {
 			k.Networked = append(k.Networked, s.Name)
+		}
+		if s.Release {
+			k.Connected = append(k.Connected, s.Name)
 		}
 	}
 	for _, b := range boards.All() {

@@ -40,16 +40,16 @@ func addition(p *Plan) node { return node{"agg_fp_add", nodeLatency, p.Result.sh
 func treeLane(p *Plan) Lane {
 	m, operands := newLane(p)
 	operands, latency := widened(p, m, operands)
-	if p.Workers == 1 {
+	if p.Inputs() == 1 {
 		p.Result.shape(m.Instance("agg_fp_canon", "u_l0_n0", operands[0].String())).
 			Connect("a", operands[0].net)
 		m.Assign("over", "1'b0")
 		latency += canonLatency
 	}
 	nodes := treeNodes(p, m, addition(p), operands, latency)
-	if p.Workers > 1 {
+	if p.Inputs() > 1 {
 		p.Result.shape(m.Instance("agg_fp_over", "u_over", "").
-			Param("OPERANDS", fmt.Sprint(p.Workers)).
+			Param("OPERANDS", fmt.Sprint(p.Inputs())).
 			Param("LATENCY", fmt.Sprint(nodes))).
 			Connect("x", nets(operands))
 	}
@@ -58,7 +58,7 @@ func treeLane(p *Plan) Lane {
 every cycle. It adds neighbours pairwise, level by level; an unpaired operand passes unchanged.
 over is high if y is an infinity or a NaN, but every operand is finite.
 The lane has no valid bits and no slots: the parent delays its tags by as many cycles,
-and drives -0 for an absent worker.`, p.Workers-1, latency)
+and drives -0 for an absent worker.`, p.Inputs()-1, latency)
 	return Lane{Modules: []*netlist.Module{m}, Latency: latency}
 }
 

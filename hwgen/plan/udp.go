@@ -126,18 +126,22 @@ func (p *Plan) udpWires(m *netlist.Module) {
 
 	m.Comment("Contributions, at the core's ports")
 	for _, signal := range p.beatSignals() {
-		m.Wire("ingress_"+signal.name, signal.width*p.Workers, "")
+		m.Wire("ingress_"+signal.name, signal.width*p.ingressPorts(signal), "")
 	}
+	p.udpUpWires(m)
 	m.Wire("check_busy", p.Ethernet, "")
 	m.Wire("pack_busy", p.Ethernet, "")
 	m.Wire("unjudged", 1, "packets wait in the core for the commit")
 
 	m.Comment("The core's packets")
-	p.packetWires(m, "egress", p.ResultBeatBits, 8*wire.MaxHeaderBytes)
-	m.Wire("egress_tdest", p.Workers, "")
-	m.Wire("packet_start", p.Workers, "ports for which the core begins a packet")
+	p.packetWires(m, "egress", p.ResultBeatBits, p.egressBits())
+	if rest := 8*wire.MaxHeaderBytes - p.egressBits(); rest > 0 {
+		m.Wire("unused_egress_receivers", rest, "ranks")
+	}
+	m.Wire("egress_tdest", p.Inputs(), "")
+	m.Wire("packet_start", p.Inputs(), "ports for which the core begins a packet")
 	for _, w := range p.verdict() {
-		m.Wire("unused_"+w.name, w.width, "")
+		m.Wire(p.verdictWire(w.name), w.width, "")
 	}
 
 	m.Comment("Events of each Ethernet port")
@@ -147,15 +151,30 @@ func (p *Plan) udpWires(m *netlist.Module) {
 	m.Assign("packets_busy", "|{check_busy, pack_busy, unjudged}")
 	m.Assign("packet_started", "|packet_start")
 	dropped := []string{"event_answer_lost", "event_accesses_full", "event_queue_full"}
-	if p.Ethernet > 1 {
+	if p.Ethernet > 1 || p.Shell.Release {
 		dropped = append(dropped, "event_unpassed")
-		m.Wire("event_unpassed", p.Ethernet, "a frame for another port is dropped")
+		m.Wire("event_unpassed", p.Ethernet, "a frame for another "+map[bool]string{true: "port", false: "station"}[p.Ethernet > 1]+" is dropped")
+	}
+	if p.Shell.Release {
+		m.Wire("unused_behind", p.Ethernet*p.Jobs*p.Workers, "connections leave where their receivers are")
+	} else if p.Ethernet > 1 {
 		m.Wire("behind", p.Ethernet*p.Jobs*p.Workers, "ports of the core behind each Ethernet port, for each job")
 	} else {
 		m.Wire("unused_behind", p.Jobs*p.Workers, "all are behind one port")
 	}
 	m.Assign("dropped", netlist.Concat(dropped...))
-	m.Assign("error_strobe", "|drop_valid")
+	if !p.Shell.Release { // its packets can be dropped, too
+		m.Assign("error_strobe", "|drop_valid")
+	}
+}
+
+// egressBits is the width of the header of the core's packets that the shell uses: connections are told by
+// their ports, not by ranks.
+func (p *Plan) egressBits() int {
+	if p.Shell.Release {
+		return 8 * wire.MaskHeaderBytes
+	}
+	return 8 * wire.MaxHeaderBytes
 }
 
 // frameSignals lists the signals of a received frame's stream.

@@ -11,7 +11,12 @@ func (p *Plan) udpCore(m *netlist.Module) {
 	m.Comment("-- Core --")
 	m.Wire("lease_holds", 1, "")
 	m.Wire("unused_member", p.Workers*p.Jobs, "the address table has the ranks")
-	m.Wire("unused_rank_of_port", 8*p.Workers*p.Jobs, "")
+	ranks := "unused_rank_of_port"
+	if p.Shell.Release {
+		ranks = "rank_of_port"
+	} else {
+		m.Wire(ranks, 8*p.Workers*p.Jobs, "")
+	}
 	m.Assign("lease_holds", "!lease_over")
 	m.Instance("agg_link_session", "u_session", "").
 		Connect("link_up", "lease_holds").
@@ -28,13 +33,19 @@ func (p *Plan) udpCore(m *netlist.Module) {
 	for _, signal := range p.beatSignals() {
 		core.Connect("s_axis_"+signal.name, "ingress_"+signal.name)
 	}
-	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tuser", "tdest"} {
+	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast", "tdest"} {
 		core.Connect("m_axis_"+signal, "egress_"+signal)
 	}
-	core.Connect("port_ready", repeat(p.Workers, "1'b1")).
+	user := "egress_tuser"
+	if p.Shell.Release {
+		user = netlist.Concat("unused_egress_receivers", user)
+	}
+	core.Connect("m_axis_tuser", user)
+	core.Connect("port_ready", repeat(p.Inputs(), "1'b1")).
 		Connect("port_start", "packet_start").
 		Connect("s_reg_partial", "1'b0")
-	prefixed(core, "unused_", "member", "rank_of_port")
+	prefixed(core, "unused_", "member")
+	core.Connect("rank_of_port", ranks)
 	for _, name := range []string{"valid", "ready", "write", "addr", "wdata"} {
 		core.Connect("s_reg_"+name, "reg_"+name)
 	}
@@ -44,9 +55,23 @@ func (p *Plan) udpCore(m *netlist.Module) {
 	for _, e := range shellEvents {
 		core.Connect(e.core, counts[e.core])
 	}
-	for _, w := range p.verdict() {
-		core.Connect(w.name, "unused_"+w.name)
+	if p.Parent {
+		core.Connect("s_axis_up_tuser", "ingress_up_tuser")
 	}
+	for _, w := range p.verdict() {
+		core.Connect(w.name, p.verdictWire(w.name))
+	}
+	if p.Shell.Release {
+		core.Connect("m_axis_tslot", "egress_tslot")
+	}
+}
+
+// verdictWire names the wire of a verdict's signal in the shell.
+func (p *Plan) verdictWire(signal string) string {
+	if p.Shell.Release && signal != "verdict_vid" && signal != "verdict_code" {
+		return signal
+	}
+	return "unused_" + signal
 }
 
 // howMany returns how many Ethernet ports have an event, and adds the wires for that.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
@@ -13,7 +14,7 @@ const assumedClock = 100
 // udpQueues returns the number of queues at an Ethernet port that drop what finds no room: packets,
 // register accesses, ARP and echo requests and, in path, frames passed on.
 func (p *Plan) udpQueues() int {
-	if p.Ethernet > 1 {
+	if p.Ethernet > 1 || p.Shell.Release {
 		return 4
 	}
 	return 3
@@ -66,6 +67,7 @@ func (p *Plan) udpNetwork(m *netlist.Module) {
 	m.Assign("hold_packets", "table_hold || down")
 	p.networkRegisters(m)
 	p.memberTable(m)
+	p.parentTable(m)
 	p.networkCounters(m)
 }
 
@@ -81,17 +83,24 @@ func (p *Plan) networkRegisters(m *netlist.Module) {
 		Param("OWN_PORT", fmt.Sprintf("16'd%d", p.UDPPort)).
 		Param("LEASE_DEFAULT", fmt.Sprintf("41'd%d", wire.LeaseSeconds*clock*1_000_000))
 	p.networkParams(i)
+	code, near, far := "s_code", "reg_", "answer_"
+	if p.Shell.Release { // the registers of connections are between those of the network and the core's
+		code, near, far = "network_code", "near_", "far_"
+	}
 	i.Connect("link_down", "down").
-		Connect("m_code_valid", "s_code_valid").Connect("m_code", "s_code").
+		Connect("m_code_valid", code+"_valid").Connect("m_code", code).
 		Connect("m_reg_stranger", "s_reg_stranger")
 	for _, name := range []string{"valid", "ready", "write", "addr", "tag", "wdata", "mac", "ip", "port", "ethernet"} {
 		i.Connect("s_access_"+name, "access_"+name)
 	}
-	for _, name := range []string{"valid", "ready", "write", "addr", "wdata"} {
+	for _, name := range []string{"valid", "ready"} {
+		i.Connect("m_reg_"+name, near+name)
+	}
+	for _, name := range []string{"write", "addr", "wdata"} {
 		i.Connect("m_reg_"+name, "reg_"+name)
 	}
 	for _, name := range answerSignals {
-		i.Connect("s_reg_"+name, "answer_"+name)
+		i.Connect("s_reg_"+name, far+name)
 	}
 	for _, name := range []string{"valid", "ready", "header", "mac", "ip", "port"} {
 		i.Connect("m_reply_"+name, "reply_"+name)
@@ -121,8 +130,16 @@ func (p *Plan) memberTable(m *netlist.Module) {
 		Connect("commit_ports", netlist.Slice("job_ports", 0, p.Workers)).
 		Connect("hold_packets", "table_hold").
 		Connect("to_ethernet", "unused_to_ethernet")
-	if p.Ethernet == 1 {
+	if p.Ethernet == 1 || p.Shell.Release {
 		i.Connect("behind", "unused_behind")
+	}
+	for _, prefix := range []string{"from_", "to_"} {
+		for _, w := range p.lookups(prefix) {
+			i.Connect(w.name, p.lookupWire(w.name))
+		}
+	}
+	if p.Parent {
+		prefixed(i, "parent_", "receives", "sends", "partial")
 	}
 }
 
@@ -167,7 +184,7 @@ func (p *Plan) networkWires() []jobWire {
 	}
 	for _, prefix := range []string{"from_", "to_"} {
 		for _, w := range p.lookups(prefix) {
-			list = append(list, jobWire{w.name, w.width * p.Ethernet, w.doc})
+			list = append(list, jobWire{p.lookupWire(w.name), w.width * p.Ethernet, w.doc})
 		}
 	}
 	for _, s := range p.networkInputs() {
@@ -193,6 +210,15 @@ func (p *Plan) lookups(prefix string) []jobWire {
 		{"to_en", 1, ""}, {"to_job", indexWidth(p.Jobs), ""}, {"to_port", port, ""}, {"to_mac", 48, "two enabled cycles later"},
 		{"to_ip", 32, ""}, {"to_udp_port", 16, ""}, {"to_same", p.Workers, "ports with the same address"},
 	}
+}
+
+// lookupWire names the wire of a lookup's signal: connections need no more of the address table than the
+// MAC address of a receiver.
+func (p *Plan) lookupWire(signal string) string {
+	if p.Shell.Release && !slices.Contains([]string{"from_en", "from_job", "from_rank", "to_en", "to_job", "to_port", "to_mac"}, signal) {
+		return "unused_" + signal
+	}
+	return signal
 }
 
 // replyEthernet names the wire with the Ethernet port where a reply leaves: a card with one port knows

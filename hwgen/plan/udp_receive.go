@@ -11,9 +11,6 @@ const (
 	// receiveQueueFrames is log2 of the packets that wait behind an Ethernet port.
 	receiveQueueFrames = 5
 
-	// descriptorBits is the width of agg_datagram_accept's descriptor.
-	descriptorBits = 161
-
 	// verdictDelay is the number of cycles from a frame's last beat to agg_eth_receive's verdict.
 	verdictDelay = 9
 
@@ -22,26 +19,42 @@ const (
 	kindEcho = 3
 )
 
+// descriptorBits is the width of agg_datagram_accept's first descriptor.
+const descriptorBits = 161
+
+// descriptor returns the first descriptor in a wire with both.
+func (p *Plan) descriptor(wire string) string {
+	if p.Parent {
+		return netlist.Slice(wire, 0, descriptorBits)
+	}
+	return wire
+}
+
+// queuedBits returns the width of what waits of a packet beside its words: its descriptors.
+func (p *Plan) queuedBits() int {
+	if p.Parent {
+		return descriptorBits + p.upDescriptorBits()
+	}
+	return descriptorBits
+}
+
 // receiveDepthBits returns log2 of the words that wait behind an Ethernet port: those of four of the
-// largest contributions.
+// largest contributions, or final sums.
 func (p *Plan) receiveDepthBits() int {
-	words := (p.Chunk*p.ElemBits/8 + p.Link/8 - 1) / (p.Link / 8)
+	largest := p.Chunk * p.ElemBits / 8
+	if p.Parent {
+		largest += wire.MaxHeaderBytes - wire.BaseHeaderBytes
+	}
+	words := (largest + p.Link/8 - 1) / (p.Link / 8)
 	return max(4, indexWidth(4*words))
 }
 
 // udpReceiver adds what is behind each Ethernet port, up to the core's ports.
 func (p *Plan) udpReceiver(m *netlist.Module) {
 	m.Comment("-- Receiver --")
-	m.Wire("waiting_valid", p.Ethernet, "a register access waits")
-	m.Wire("waiting_ready", p.Ethernet, "")
-	for _, f := range accessFields {
-		m.Wire("waiting_"+f.name, f.width*p.Ethernet, "")
-	}
-	for _, signal := range p.beatSignals() {
-		m.Wire("beat_"+signal.name, signal.width*p.Ethernet, "")
-	}
-	m.Wire("beat_tdest", p.Workers*p.Ethernet, "port of the core, one hot")
+	p.receiverWires(m)
 	b := p.perEthernet(m, "g_receive")
+	p.upReceiverWires(b)
 	p.receiveFrames(b)
 	p.acceptDatagrams(b)
 	p.queueAccesses(b)
@@ -51,6 +64,22 @@ func (p *Plan) udpReceiver(m *netlist.Module) {
 	p.toPorts(m)
 	if p.Ethernet == 1 {
 		m.Assign("passed", "1'b0")
+	}
+}
+
+// receiverWires declares what leaves the receivers: register accesses and beats.
+func (p *Plan) receiverWires(m *netlist.Module) {
+	m.Wire("waiting_valid", p.Ethernet, "a register access waits")
+	m.Wire("waiting_ready", p.Ethernet, "")
+	for _, f := range accessFields {
+		m.Wire("waiting_"+f.name, f.width*p.Ethernet, "")
+	}
+	for _, signal := range p.beatSignals() {
+		m.Wire("beat_"+signal.name, signal.width*p.Ethernet, "")
+	}
+	m.Wire("beat_tdest", p.Inputs()*p.Ethernet, "port of the core, one hot")
+	if p.Parent {
+		m.Wire("beat_tmask", 64*p.Ethernet, "of the parent's packets")
 	}
 }
 
@@ -68,6 +97,7 @@ func (p *Plan) receiveFrames(b *netlist.Body) {
 	b.Wire("unused_tkeep", p.Link/8, "headers have the length")
 	b.Wire("received_tvalid", 1, "")
 	b.Wire("received_tlast", 1, "")
+	kind := p.judgedKind(b)
 	receive := b.Instance("agg_eth_receive", "u_receive", "").
 		Param("BYTES", fmt.Sprint(p.Link/8)).
 		Param("FRAME_BYTES", fmt.Sprint(largestFrame))
@@ -79,13 +109,24 @@ func (p *Plan) receiveFrames(b *netlist.Body) {
 		Connect("m_axis_tkeep", "unused_tkeep").
 		Connect("m_axis_tlast", "received_tlast").
 		Connect("m_verdict_valid", p.ofEthernet("received_valid", 1)).
-		Connect("m_verdict_kind", p.ofEthernet("received_kind", 3))
+		Connect("m_verdict_kind", kind)
 	for _, field := range []string{"reason", "mac", "ip", "port", "ecn", "header", "bytes", "echo"} {
 		receive.Connect("m_verdict_"+field, "received_"+field)
 	}
+	p.receiveUp(receive)
 	b.Assign(p.ofEthernet("drop_valid", 1), fmt.Sprintf("%s && %s == 3'd0", p.ofEthernet("received_valid", 1), p.ofEthernet("received_kind", 3)))
 	b.Assign(p.ofEthernet("drop_reason", 4), "received_reason")
 	p.answerRequests(b)
+}
+
+// judgedKind returns the wire with the kind of a frame by agg_eth_judge. With connections, another
+// judge may claim the frame.
+func (p *Plan) judgedKind(b *netlist.Body) string {
+	if !p.Shell.Release {
+		return p.ofEthernet("received_kind", 3)
+	}
+	b.Wire("judged_kind", 3, "")
+	return "judged_kind"
 }
 
 // answerRequests adds the answers to ARP and ICMP.
@@ -129,7 +170,13 @@ func (p *Plan) acceptDatagrams(b *netlist.Body) {
 	b.Wire("accepted_tlast", 1, "")
 	b.Wire("accepted_valid", 1, "a verdict on a frame's payload")
 	b.Wire("accepted_keep", 1, "")
-	b.Wire("accepted_descriptor", descriptorBits, "")
+	b.Wire("accepted_descriptor", p.queuedBits(), "")
+	p.acceptDatagramsAs(b, "accepted_", p.ofEthernet("event_bad_kind", 1))
+}
+
+// acceptDatagramsAs adds agg_datagram_accept, given the prefix of its words and descriptors, and the wire
+// of its event bad_kind.
+func (p *Plan) acceptDatagramsAs(b *netlist.Body, accepted, badKind string) {
 	b.Wire("asked_valid", 1, "a register access came")
 	for _, f := range senderless() {
 		b.Wire("asked_"+f.name, f.width, "")
@@ -142,10 +189,10 @@ func (p *Plan) acceptDatagrams(b *netlist.Body) {
 		Connect("s_verdict_kind", p.ofEthernet("received_kind", 3)).
 		Connect("m_verdict_valid", "accepted_valid").
 		Connect("m_verdict_keep", "accepted_keep").
-		Connect("m_verdict_descriptor", "accepted_descriptor").
+		Connect("m_verdict_descriptor", p.descriptor(accepted+"descriptor")).
 		Connect("m_access_valid", "asked_valid")
 	for _, signal := range []string{"tvalid", "tdata", "tlast"} {
-		accept.Connect("s_axis_"+signal, "received_"+signal).Connect("m_axis_"+signal, "accepted_"+signal)
+		accept.Connect("s_axis_"+signal, "received_"+signal).Connect("m_axis_"+signal, accepted+signal)
 	}
 	for _, field := range []string{"mac", "ip", "port", "ecn", "header", "bytes"} {
 		accept.Connect("s_verdict_"+field, "received_"+field)
@@ -153,9 +200,11 @@ func (p *Plan) acceptDatagrams(b *netlist.Body) {
 	for _, f := range senderless() {
 		accept.Connect("m_access_"+f.name, "asked_"+f.name)
 	}
-	for _, e := range []string{"frame", "bad_version", "bad_kind", "bad_length"} {
+	for _, e := range []string{"frame", "bad_version", "bad_length"} {
 		accept.Connect("event_"+e, p.ofEthernet("event_"+e, 1))
 	}
+	accept.Connect("event_bad_kind", badKind)
+	p.acceptUp(accept)
 }
 
 // senderless lists the fields of an access without its Ethernet port, which is known by where it came.
@@ -178,18 +227,15 @@ func (p *Plan) queueAccesses(b *netlist.Body) {
 
 // queuePackets adds the queue of packets for the core, and the check of their senders.
 func (p *Plan) queuePackets(b *netlist.Body) {
-	b.Wire("queued_tdata", p.Link, "")
-	b.Wire("queued_tpayload", 1, "")
-	b.Wire("queued_tvalid", 1, "")
-	b.Wire("queued_tready", 1, "")
-	b.Wire("queued_tlast", 1, "")
-	b.Wire("queued_tuser", descriptorBits, "")
+	for _, s := range p.queuedSignals() {
+		b.Wire("queued_"+s.name, s.width, "")
+	}
 	depth := p.receiveDepthBits()
 	p.memory("packets behind an Ethernet port", p.Ethernet, 1<<depth, p.Link+1)
-	p.memory("their headers", p.Ethernet, 1<<receiveQueueFrames, descriptorBits+1)
+	p.memory("their headers", p.Ethernet, 1<<receiveQueueFrames, p.queuedBits()+1)
 	queue := b.Instance("agg_frame_queue", "u_queue", "").
 		Param("WORD_BITS", fmt.Sprint(p.Link)).
-		Param("DESCRIPTOR_BITS", fmt.Sprint(descriptorBits)).
+		Param("DESCRIPTOR_BITS", fmt.Sprint(p.queuedBits())).
 		Param("DEPTH_BITS", fmt.Sprint(depth)).
 		Param("FRAME_BITS", fmt.Sprint(receiveQueueFrames)).
 		Connect("s_axis_tvalid", "accepted_tvalid").
@@ -200,13 +246,8 @@ func (p *Plan) queuePackets(b *netlist.Body) {
 		Connect("s_verdict_descriptor", "accepted_descriptor").
 		Connect("event_dropped", p.ofEthernet("event_queue_full", 1))
 
-	b.Wire("checked_tdata", p.Link, "")
-	b.Wire("checked_tkeep", p.Link/8, "")
-	b.Wire("checked_tvalid", 1, "")
-	b.Wire("checked_tready", 1, "")
-	b.Wire("checked_tlast", 1, "")
-	b.Wire("checked_header", 8*wire.BaseHeaderBytes, "")
-	b.Wire("checked_dest", p.Workers, "")
+	unwrapped := p.unwrapUp(b)
+	p.checkedWires(b)
 	check := b.Instance("agg_member_check", "u_check", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
 		Param("PORT_BITS", fmt.Sprint(indexWidth(p.Workers))).
@@ -215,10 +256,13 @@ func (p *Plan) queuePackets(b *netlist.Body) {
 		Connect("hold", "hold_packets").
 		Connect("busy", p.ofEthernet("check_busy", 1)).
 		Connect("event_stranger", p.ofEthernet("stranger", 1))
-	for _, signal := range []string{"tvalid", "tready", "tdata", "tpayload", "tlast", "tuser"} {
-		queue.Connect("m_axis_"+signal, "queued_"+signal)
-		check.Connect("s_axis_"+signal, "queued_"+signal)
+	for _, s := range p.queuedSignals() {
+		queue.Connect("m_axis_"+s.name, "queued_"+s.name)
+		if s.name != "tuser" {
+			check.Connect("s_axis_"+s.name, unwrapped+s.name)
+		}
 	}
+	check.Connect("s_axis_tuser", p.descriptor("queued_tuser"))
 	for _, w := range p.lookups("from_") {
 		check.Connect(w.name, p.ofEthernet(w.name, w.width))
 	}
@@ -226,21 +270,46 @@ func (p *Plan) queuePackets(b *netlist.Body) {
 		check.Connect("m_axis_"+signal, "checked_"+signal)
 	}
 	check.Connect("m_axis_theader", "checked_header").
-		Connect("m_axis_tdest", "checked_dest")
+		Connect("m_axis_tdest", p.memberDest("checked_dest"))
+	p.checkUp(b, check)
+}
+
+// checkedWires declares the packets that go to the core.
+func (p *Plan) checkedWires(b *netlist.Body) {
+	b.Wire("checked_tdata", p.Link, "")
+	b.Wire("checked_tkeep", p.Link/8, "")
+	b.Wire("checked_tvalid", 1, "")
+	b.Wire("checked_tready", 1, "")
+	b.Wire("checked_tlast", 1, "")
+	b.Wire("checked_header", 8*wire.BaseHeaderBytes, "")
+	b.Wire("checked_dest", p.Inputs(), "")
+}
+
+// queuedSignals lists the signals of the packets that wait behind an Ethernet port.
+func (p *Plan) queuedSignals() []jobWire {
+	return []jobWire{
+		{"tdata", p.Link, ""}, {"tpayload", 1, ""}, {"tvalid", 1, ""}, {"tready", 1, ""}, {"tlast", 1, ""},
+		{"tuser", p.queuedBits(), ""},
+	}
 }
 
 // packBeats adds the beats of packets.
 func (p *Plan) packBeats(b *netlist.Body) {
+	dest, beatDest, bits := "checked_dest", p.ofEthernet("beat_tdest", p.Inputs()), p.Inputs()
+	if p.Parent { // the mask goes along
+		dest, beatDest = netlist.Concat("checked_mask", dest), netlist.Concat(p.ofEthernet("beat_tmask", 64), beatDest)
+		bits += 64
+	}
 	pack := b.Instance("agg_beat_pack", "u_pack", "").
 		Param("STEP", fmt.Sprint(p.Link/8)).
 		Param("BEAT_BYTES", fmt.Sprint(p.KeepBits)).
-		Param("PORTS", fmt.Sprint(p.Workers)).
+		Param("PORTS", fmt.Sprint(bits)).
 		Connect("close", "1'b0").
 		Connect("busy", p.ofEthernet("pack_busy", 1)).
 		Connect("header", "checked_header").
-		Connect("dest", "checked_dest").
+		Connect("dest", dest).
 		Connect("s_axis_tuser", "1'b0").
-		Connect("m_axis_tdest", p.ofEthernet("beat_tdest", p.Workers))
+		Connect("m_axis_tdest", beatDest)
 	for _, signal := range []string{"tdata", "tkeep", "tvalid", "tready", "tlast"} {
 		pack.Connect("s_axis_"+signal, "checked_"+signal)
 	}
@@ -300,13 +369,14 @@ func (p *Plan) mergeAccesses(m *netlist.Module) {
 // toPorts brings beats from the Ethernet ports to the core's.
 func (p *Plan) toPorts(m *netlist.Module) {
 	if p.Ethernet == 1 {
-		m.Assign("ingress_tvalid", fmt.Sprintf("beat_tdest & %s", repeat(p.Workers, "beat_tvalid")))
+		m.Assign("ingress_tvalid", fmt.Sprintf("beat_tdest & %s", repeat(p.Inputs(), "beat_tvalid")))
 		m.Assign("beat_tready", "|(beat_tdest & ingress_tready)")
 		for _, signal := range p.beatSignals() {
 			if signal.name != "tvalid" && signal.name != "tready" {
-				m.Assign("ingress_"+signal.name, repeat(p.Workers, "beat_"+signal.name))
+				m.Assign("ingress_"+signal.name, repeat(p.ingressPorts(signal), "beat_"+signal.name))
 			}
 		}
+		p.upHeader(m, "beat_tuser", "beat_tmask")
 		return
 	}
 	// A word has a beat, its header, and whether it has bytes.
@@ -320,11 +390,17 @@ func (p *Plan) toPorts(m *netlist.Module) {
 			netlist.Slice("beat_tdata", e*p.BeatBits, p.BeatBits)), 8*bytes-padding, 8*bytes)
 	}))
 	m.Wire("crossed", p.Ethernet*p.Workers, "the same, the ports of the core together")
+	p.crossUp(m)
 	for e := range p.Ethernet {
-		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s & %s)",
-			netlist.Slice("beat_tdest", e*p.Workers, p.Workers), netlist.Slice("crossed", e*p.Workers, p.Workers)))
+		crossed, dest := netlist.Slice("crossed", e*p.Workers, p.Workers), netlist.Slice("beat_tdest", e*p.Inputs(), p.Inputs())
+		taken := dest + " & " + crossed
+		if p.Parent {
+			taken = netlist.Concat(netlist.Slice("up_crossing_tready", e, 1), crossed) + " & " + dest
+		}
+		m.Assign(netlist.Slice("beat_tready", e, 1), fmt.Sprintf("|(%s)", taken))
 	}
 	of := func(name string, width int) string { return element(name, width, p.Workers, "p") }
+	input := func(name string, width int) string { return element(name, width, p.Inputs(), "p") }
 	b := m.Loop("g_cross", "p", 0, p.Workers)
 	for e := range p.Ethernet {
 		b.Assign(fmt.Sprintf("crossed[%d+p]", e*p.Workers), fmt.Sprintf("crossing_tready[%d*p+%d]", p.Ethernet, e))
@@ -337,21 +413,21 @@ func (p *Plan) toPorts(m *netlist.Module) {
 		Connect("s_axis_tdata", "crossing_tdata").
 		Connect("s_axis_tkeep", fmt.Sprintf("{%d{1'b0}}", bytes*p.Ethernet)).
 		Connect("s_axis_tvalid", join(p.Ethernet, func(e int) string {
-			dest := fmt.Sprintf("beat_tdest[%d+p]", e*p.Workers)
+			dest := fmt.Sprintf("beat_tdest[%d+p]", e*p.Inputs())
 			return fmt.Sprintf("beat_tvalid[%d] && %s", e, dest)
 		})).
 		Connect("s_axis_tready", of("crossing_tready", p.Ethernet)).
 		Connect("s_axis_tlast", "beat_tlast").
 		Connect("m_axis_tdata", "word").
 		Connect("m_axis_tkeep", "unused_tkeep").
-		Connect("m_axis_tvalid", of("ingress_tvalid", 1)).
-		Connect("m_axis_tready", of("ingress_tready", 1)).
-		Connect("m_axis_tlast", of("ingress_tlast", 1))
+		Connect("m_axis_tvalid", input("ingress_tvalid", 1)).
+		Connect("m_axis_tready", input("ingress_tready", 1)).
+		Connect("m_axis_tlast", input("ingress_tlast", 1))
 	if padding > 0 {
 		b.Wire("unused_padding", padding, "")
 		b.Assign("unused_padding", netlist.Slice("word", 8*bytes-padding, padding))
 	}
-	b.Assign(of("ingress_tdata", p.BeatBits), netlist.Slice("word", 0, p.BeatBits))
+	b.Assign(input("ingress_tdata", p.BeatBits), netlist.Slice("word", 0, p.BeatBits))
 	b.Assign(of("ingress_tuser", coreHeaderBits), netlist.Slice("word", p.BeatBits, coreHeaderBits))
-	b.Assign(of("ingress_tkeep", p.KeepBits), fmt.Sprintf("{%d{%s}}", p.KeepBits, netlist.Slice("word", p.BeatBits+coreHeaderBits, 1)))
+	b.Assign(input("ingress_tkeep", p.KeepBits), fmt.Sprintf("{%d{%s}}", p.KeepBits, netlist.Slice("word", p.BeatBits+coreHeaderBits, 1)))
 }

@@ -32,6 +32,31 @@ func TestNetworkCardsLink(t *testing.T) {
 	}
 }
 
+// The same for cards with an up port, also where its number needs one bit more than those of workers.
+func TestNetworkParentsLink(t *testing.T) {
+	for _, c := range [][]int{{1, 1, 1, 8}, {1, 2, 2, 64}, {4, 1, 16, 64}, {5, 16, 1, 512}} {
+		cfg := networkConfig(c[0], c[1], c[2], c[3])
+		cfg.Parent = true
+		_, err := Build(cfg)
+		assert.NoError(t, err, fmt.Sprint(c))
+	}
+}
+
+// A queue has room for the largest final sum with its mask and receivers, also if contributions are short.
+func TestQueueHoldsAFinalSum(t *testing.T) {
+	cfg := networkConfig(2, 1, 1, 8)
+	cfg.Format, cfg.Result, cfg.Sum, cfg.Lanes, cfg.Chunk = "fp8e4m3", "fp8e4m3", "max", 1, 1
+	for _, cfg.Parent = range []bool{false, true} {
+		p, err := Build(cfg)
+		require.NoError(t, err)
+		largest := 1
+		if cfg.Parent {
+			largest += 16
+		}
+		assert.GreaterOrEqual(t, 1<<p.receiveDepthBits(), largest)
+	}
+}
+
 // The switch's stores have room for two of the largest frames.
 func TestSwitchHoldsTwoFrames(t *testing.T) {
 	const largest = 9018 // bytes

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"tributary/driver/wire"
 	"tributary/hwgen/netlist"
@@ -38,6 +39,16 @@ func (p *Plan) datagramWidths() datagramWidths {
 // udpTransmitter adds what is between the core and the Ethernet ports.
 func (p *Plan) udpTransmitter(m *netlist.Module) {
 	m.Comment("-- Transmitter --")
+	p.transmitWires(m)
+	p.udpPackets(m)
+	p.splitPackets(m)
+	b := p.perEthernet(m, "g_transmit")
+	p.udpCopies(b)
+	p.mergeFrames(b)
+}
+
+// transmitWires declares the frames that leave.
+func (p *Plan) transmitWires(m *netlist.Module) {
 	for _, signal := range p.streamSignals() {
 		m.Wire("tx_"+signal.name, signal.width*p.Ethernet, "")
 		if signal.name == "tready" {
@@ -46,11 +57,6 @@ func (p *Plan) udpTransmitter(m *netlist.Module) {
 			m.Assign(p.eachEthernet("tx", signal.name), "tx_"+signal.name)
 		}
 	}
-	p.udpPackets(m)
-	p.splitPackets(m)
-	b := p.perEthernet(m, "g_transmit")
-	p.udpCopies(b)
-	p.mergeFrames(b)
 }
 
 // streamSignals lists the signals of a stream of frames that leave.
@@ -65,13 +71,28 @@ func (p *Plan) mergeFrames(b *netlist.Body) {
 	if p.Ethernet > 1 {
 		streams = append(streams, "pass")
 	}
+	if p.Shell.Release {
+		streams = append(streams, "replies")
+		if p.Ethernet == 1 {
+			streams = append(streams, "relay")
+		}
+	}
 	merge := b.Instance("agg_eth_merge", "u_merge", "").
 		Param("STREAMS", fmt.Sprint(len(streams))).
 		Param("BYTES", fmt.Sprint(p.Link/8))
 	for _, signal := range p.streamSignals() {
 		merge.Connect("s_axis_"+signal.name, join(len(streams), func(i int) string {
-			if streams[i] == "frame" {
-				return "frame_" + signal.name
+			switch streams[i] {
+			case "frame", "relay":
+				return streams[i] + "_" + signal.name
+			case "replies": // one for all Ethernet ports
+				if signal.name == "tvalid" {
+					return p.ofEthernet("replies_tvalid", 1)
+				}
+				if signal.name == "tready" {
+					return p.ofEthernet("reply_tready", 1)
+				}
+				return "answer_frame_" + signal.name
 			}
 			return p.ofEthernet(streams[i]+"_"+signal.name, signal.width)
 		})).Connect("m_axis_"+signal.name, p.ofEthernet("tx_"+signal.name, signal.width))
@@ -80,7 +101,7 @@ func (p *Plan) mergeFrames(b *netlist.Body) {
 
 // splitPackets shows packets to the stores of the Ethernet ports where their receivers are.
 func (p *Plan) splitPackets(m *netlist.Module) {
-	split := []jobWire{{"dest", p.Workers + 1, ""}, {"takes_first", 1, ""}, {"takes_word", 1, ""}, {"word_valid", 1, ""}, {"last", 1, ""}, {"sums_valid", 1, ""}}
+	split := []jobWire{{"dest", p.Inputs() + 1, ""}, {"takes_first", 1, ""}, {"takes_word", 1, ""}, {"word_valid", 1, ""}, {"last", 1, ""}, {"sums_valid", 1, ""}}
 	for _, w := range split {
 		m.Wire("split_"+w.name, w.width*p.Ethernet, "")
 	}
@@ -98,7 +119,7 @@ func (p *Plan) splitPackets(m *netlist.Module) {
 	w := p.datagramWidths()
 	job := indexWidth(p.Jobs)
 	i := m.Instance("agg_packet_split", "u_split", "").
-		Param("PORTS", fmt.Sprint(p.Workers)).
+		Param("PORTS", fmt.Sprint(p.Inputs())).
 		Param("ETHERNET", fmt.Sprint(p.Ethernet)).
 		Param("JOBS", fmt.Sprint(p.Jobs)).
 		Param("JOB_BITS", fmt.Sprint(job)).
@@ -108,6 +129,9 @@ func (p *Plan) splitPackets(m *netlist.Module) {
 		Connect("s_word_valid", "word_valid").
 		Connect("s_last", "ends").
 		Connect("s_sums_valid", "sums_valid")
+	if p.Parent {
+		i.Connect("behind", p.behindWithParents())
+	}
 	for _, w := range split {
 		i.Connect("m_"+w.name, "split_"+w.name)
 	}
@@ -117,7 +141,7 @@ func (p *Plan) splitPackets(m *netlist.Module) {
 	m.Instance("agg_packet_order", "u_order", "").
 		Param("ETHERNET", fmt.Sprint(p.Ethernet)).
 		Connect("room", "order_room").
-		Connect("come", fmt.Sprintf("takes_first && !packet_tdest[%d]", p.Workers)).
+		Connect("come", fmt.Sprintf("takes_first && !packet_tdest[%d]", p.Inputs())).
 		Connect("ports", "split_takes_first").
 		Connect("left", "copies_left").
 		Connect("all_left", "packet_left")
@@ -143,7 +167,7 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 	m.Wire("packet_tready", 1, "")
 	m.Wire("packet_tlast", 1, "")
 	m.Wire("packet_tuser", 8*wire.MaxHeaderBytes, "")
-	m.Wire("packet_tdest", p.Workers+1, "ports of the core, and one for replies")
+	m.Wire("packet_tdest", p.Inputs()+1, "ports of the core, and one for replies")
 	m.Wire("reply_left", 1, "")
 	m.Wire("room", 1, "")
 	m.Wire("takes_first", 1, "")
@@ -152,6 +176,9 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 	m.Wire("step_first", 1, "")
 	m.Wire("step_last", 1, "")
 	m.Wire("step_bare", 1, "")
+	if p.Parent {
+		m.Wire("step_up", 1, "for the parent")
+	}
 	m.Wire("step_number", w.numberBits, "")
 	m.Wire("step_data", 8*w.step, "")
 	m.Wire("word_valid", 1, "")
@@ -164,7 +191,7 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 	m.Assign("reply_left", "|replies_left")
 
 	m.Instance("agg_reply_merge", "u_replies", "").
-		Param("PORTS", fmt.Sprint(p.Workers)).
+		Param("PORTS", fmt.Sprint(p.Inputs())).
 		Connect("s_reply_valid", "reply_valid").
 		Connect("s_reply_ready", "reply_ready").
 		Connect("s_reply_header", "reply_header").
@@ -182,7 +209,7 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 		Connect("m_axis_tdest", "packet_tdest")
 	m.Assign("packet_tkeep", fmt.Sprintf("{%d{packet_tpayload}}", p.ResultKeepBits))
 
-	m.Instance("agg_datagram_steps", "u_steps", "").
+	steps := m.Instance("agg_datagram_steps", "u_steps", "").
 		Param("BEAT_BYTES", fmt.Sprint(p.ResultKeepBits)).
 		Param("BYTES", fmt.Sprint(w.word)).
 		Param("STEP", fmt.Sprint(w.step)).
@@ -204,7 +231,7 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 		Connect("m_word_valid", "word_valid").
 		Connect("m_word_data", "word_data")
 
-	m.Instance("agg_datagram_sums", "u_sums", "").
+	sums := m.Instance("agg_datagram_sums", "u_sums", "").
 		Param("STEP", fmt.Sprint(w.step)).
 		Param("ZEROS", fmt.Sprint(w.zeros)).
 		Param("ZEROS_BARE", fmt.Sprint(w.zerosBare)).
@@ -216,6 +243,10 @@ func (p *Plan) udpPackets(m *netlist.Module) {
 		Connect("m_valid", "sums_valid").
 		Connect("m_crc", "sums_crc").
 		Connect("m_sum", "sums_sum")
+	if p.Parent {
+		steps.Connect("s_axis_tup", netlist.Slice("packet_tdest", p.Workers, 1)).Connect("m_step_up", "step_up")
+		sums.Connect("s_step_up", "step_up")
+	}
 }
 
 // copyWires lists what agg_datagram_store says of a copy.
@@ -223,20 +254,22 @@ func (p *Plan) copyWires() []jobWire {
 	return append([]jobWire{
 		{"valid", 1, ""},
 		{"ready", 1, ""},
-		{"dest", p.Workers + 1, ""},
-		{"done", p.Workers + 1, "receivers that the copy serves"},
+		{"dest", p.Inputs() + 1, ""},
+		{"done", p.Inputs() + 1, "receivers that the copy serves"},
 		{"final", 1, ""},
-	}, copyFields...)
+	}, p.copyFields()...)
 }
 
 // copyFields lists the fields of a copy that agg_eth_transmit needs besides its address.
-var copyFields = []jobWire{
-	{"header", 8 * wire.MaxHeaderBytes, ""},
-	{"bare", 1, ""},
-	{"ecn", 2, ""},
-	{"bytes", 14, ""},
-	{"crc", 32, ""},
-	{"sum", 16, ""},
+func (p *Plan) copyFields() []jobWire {
+	return append([]jobWire{
+		{"header", 8 * wire.MaxHeaderBytes, ""},
+		{"bare", 1, ""},
+		{"ecn", 2, ""},
+		{"bytes", 14, ""},
+		{"crc", 32, ""},
+		{"sum", 16, ""},
+	}, p.upCopyFields()...)
 }
 
 // udpCopies adds the store, the addresses of copies, and their frames.
@@ -254,10 +287,14 @@ func (p *Plan) udpCopies(b *netlist.Body) {
 	b.Wire("sent_mac", 48, "")
 	b.Wire("sent_ip", 32, "")
 	b.Wire("sent_port", 16, "")
-	for _, f := range copyFields {
+	for _, f := range p.copyFields() {
 		b.Wire("sent_"+f.name, f.width, "")
 	}
 	p.addressCopies(b)
+	size := "{!sent_bare, sent_bare}"
+	if p.Parent {
+		size = "{!sent_bare, sent_bare ^ sent_up}"
+	}
 
 	for _, signal := range p.streamSignals() {
 		b.Wire("frame_"+signal.name, signal.width, "")
@@ -266,7 +303,10 @@ func (p *Plan) udpCopies(b *netlist.Body) {
 	transmit := b.Instance("agg_eth_transmit", "u_transmit", "").
 		Param("BYTES", fmt.Sprint(w.word)).
 		Param("STEP", fmt.Sprint(w.step)).
-		Connect("s_copy_size", "{!sent_bare, sent_bare}")
+		Connect("s_copy_size", size)
+	if p.Parent {
+		transmit.Connect("s_copy_source", "sent_up ? sent_source : own_port")
+	}
 	for _, name := range []string{"valid", "ready", "mac", "ip", "port", "ecn", "header", "bytes", "crc", "sum"} {
 		transmit.Connect("s_copy_"+name, "sent_"+name)
 	}
@@ -284,14 +324,14 @@ func (p *Plan) storePackets(b *netlist.Body) {
 	words := 2*((w.payload+w.word-1)/w.word) + w.spare
 	p.memory("packets to an Ethernet port", p.Ethernet, 1<<bits.Len(uint(words-1)), p.Link)
 	store := b.Instance("agg_datagram_store", "u_store", "").
-		Param("PORTS", fmt.Sprint(p.Workers+1)).
+		Param("PORTS", fmt.Sprint(p.Inputs()+1)).
 		Param("BYTES", fmt.Sprint(w.word)).
 		Param("STEP", fmt.Sprint(w.step)).
 		Param("PAYLOAD", fmt.Sprint(w.payload)).
 		Param("SPARE", fmt.Sprint(w.spare)).
 		Param("NUMBER_BITS", fmt.Sprint(w.numberBits)).
 		Connect("room", p.ofEthernet("rooms", 1)).
-		Connect("s_dest", p.ofEthernet("split_dest", p.Workers+1)).
+		Connect("s_dest", p.ofEthernet("split_dest", p.Inputs()+1)).
 		Connect("takes_first", p.ofEthernet("split_takes_first", 1)).
 		Connect("takes_word", p.ofEthernet("split_takes_word", 1)).
 		Connect("s_word_valid", p.ofEthernet("split_word_valid", 1)).
@@ -304,7 +344,9 @@ func (p *Plan) storePackets(b *netlist.Body) {
 		Connect("s_crc", "sums_crc").
 		Connect("s_sum", "sums_sum")
 	for _, c := range p.copyWires() {
-		store.Connect("m_copy_"+c.name, "copy_"+c.name)
+		if !slices.Contains(p.upCopyFields(), c) {
+			store.Connect("m_copy_"+c.name, "copy_"+c.name)
+		}
 	}
 	for _, signal := range []string{"tdata", "tvalid", "tready", "tlast"} {
 		store.Connect("m_axis_"+signal, "payload_"+signal)
@@ -314,15 +356,16 @@ func (p *Plan) storePackets(b *netlist.Body) {
 // addressCopies adds the address of each copy.
 func (p *Plan) addressCopies(b *netlist.Body) {
 	job := indexWidth(p.Jobs)
+	table := p.addressUp(b)
 	address := b.Instance("agg_copy_address", "u_address", "").
-		Param("PORTS", fmt.Sprint(p.Workers)).
-		Param("PORT_BITS", fmt.Sprint(indexWidth(p.Workers))).
+		Param("PORTS", fmt.Sprint(p.Inputs())).
+		Param("PORT_BITS", fmt.Sprint(indexWidth(p.Inputs()))).
 		Param("JOB_BITS", fmt.Sprint(job)).
 		Connect("s_copy_job", fmt.Sprintf("copy_header[HDR_JOB_LSB+:%d]", job)).
 		Connect("left", p.ofEthernet("copies_left", 1)).
 		Connect("reply_left", p.ofEthernet("replies_left", 1))
-	copied, width := nameAll(copyFields, prefixer("copy_"))
-	sent, _ := nameAll(copyFields, prefixer("sent_"))
+	copied, width := nameAll(p.copyFields(), prefixer("copy_"))
+	sent, _ := nameAll(p.copyFields(), prefixer("sent_"))
 	address.Param("WIDTH", fmt.Sprint(width)).
 		Connect("s_copy_fields", netlist.Concat(copied...)).
 		Connect("m_copy_fields", netlist.Concat(sent...))
@@ -330,7 +373,7 @@ func (p *Plan) addressCopies(b *netlist.Body) {
 		address.Connect("s_copy_"+name, "copy_"+name)
 	}
 	for _, w := range p.lookups("to_") {
-		address.Connect(w.name, p.ofEthernet(w.name, w.width))
+		address.Connect(w.name, table[w.name])
 	}
 	for _, name := range []string{"valid", "ready", "mac", "ip", "port"} {
 		address.Connect("m_copy_"+name, "sent_"+name)

@@ -35,11 +35,11 @@ func (p *Plan) Undecided() Undecided {
 	if p.Lane.Shared == nil {
 		return Undecided{}
 	}
-	element := 3*p.Workers + p.passage() + p.pause() + 4
+	element := 3*p.Inputs() + p.passage() + p.pause() + 4
 	_, limit := p.queueDepth()
 	return Undecided{
 		ElementCycles: element,
-		ElementReads:  p.Workers + 1,
+		ElementReads:  p.Inputs() + 1,
 		BeatCycles:    p.Lanes*element + 1,
 		HeldBeats:     limit,
 	}
@@ -76,7 +76,7 @@ func (b *coreBuilder) extend(in *netlist.Loop, operands string) {
 func (b *coreBuilder) sharedGates() {
 	m := b.m
 	m.Comment("Gates; results of undecided elements pass through that of port 0")
-	m.Wire("beat_ports", b.Workers, "members, or the one port that is read again")
+	m.Wire("beat_ports", b.Inputs(), "members, or the one port that is read again")
 	m.Wire("beat_write", 1, "selects the unit's result instead")
 	m.Wire("exact_result", b.ResultBits, "")
 	gate := func(in *netlist.Body, leaf, name string) *netlist.Instance {
@@ -87,11 +87,11 @@ func (b *coreBuilder) sharedGates() {
 	}
 	width := b.operandBeatBits()
 	gate(m.Body, "agg_exact_gate", "u_exact_gate").
-		Connect("enable", bit("beat_ports", 0, b.Workers)).
+		Connect("enable", bit("beat_ports", 0, b.Inputs())).
 		Connect("x", netlist.Slice("operands", 0, width)).
 		Connect("write", "beat_write").Connect("result", "exact_result").
 		Connect("y", netlist.Slice("gated", 0, width))
-	gate(m.Loop("g_gate", "p", 1, b.Workers).Body, "agg_gate", "u_gate").
+	gate(m.Loop("g_gate", "p", 1, b.Inputs()).Body, "agg_gate", "u_gate").
 		Connect("enable", b.ofPort("beat_ports", 1)).
 		Connect("x", b.ofPort("operands", width)).
 		Connect("y", b.ofPort("gated", width))
@@ -131,7 +131,7 @@ func (b *coreBuilder) undecided() {
 	m.Wire("exact_over", 1, "")
 	depth, limit := b.queueDepth()
 	i := m.Instance("agg_exact_queue", "u_exact_queue", "").Param("LANES", fmt.Sprint(b.Lanes))
-	b.params(i, "PORTS", "SLOT_BITS", "INDEX_BITS")
+	b.inputParams(i, "PORTS", "SLOT_BITS", "INDEX_BITS")
 	i.Param("DEPTH_BITS", fmt.Sprint(indexWidth(depth))).
 		Param("LIMIT", fmt.Sprint(limit)).
 		Param("PAUSE", fmt.Sprint(b.pause())).

@@ -22,6 +22,7 @@ var Committed = map[string]func() []byte{
 	"rtl/zwire.vh":             Verilog,
 	"rtl/znetwork.vh":          NetworkVerilog,
 	"rtl/ztrees.vh":            TreeVerilog,
+	"rtl/zroce.vh":             RoCEVerilog,
 	"cocotb/zwire.py":          Python,
 	"driver/wire/PACKET.md":    Packet,
 	"driver/wire/REGISTERS.md": Registers,
@@ -106,9 +107,9 @@ func sections() []section {
 	return []section{header, kinds, flags, codes, formats, link, registers, counters}
 }
 
-// networkSections lists the constants of shell udp that gateware and benches share besides.
+// networkSections lists the constants of cards on a network that gateware and benches share besides.
 func networkSections() []section {
-	registers := section{title: "Registers of shell udp: byte addresses"}
+	registers := section{title: "Registers on a network: byte addresses"}
 	registers.addRegisters(wire.NetworkRegisters)
 	registers.constants = append(registers.constants,
 		constant{"REG_MEMBER_STRIDE", uint64(wire.MemberStride), 32, "from one port's registers to the next one's"},
@@ -116,7 +117,7 @@ func networkSections() []section {
 		constant{"MAX_LEASE", wire.MaxLease, 64, "of LEASE"},
 		constant{"NETWORK_PORT", uint64(wire.NetworkPort), 16, "the UDP port of a card, unless it is given another"})
 
-	counters := section{title: "Counters of shell udp: index from the first of them, in registers"}
+	counters := section{title: "Counters on a network: index from the first of them, in registers"}
 	counters.addCounters(wire.NetworkCounters)
 	counters.constants = append(counters.constants,
 		constant{"REG_NETWORK_COUNTERS", uint64(wire.CounterAddr(len(wire.Counters))), 32, "first of them"},
@@ -140,6 +141,23 @@ func treeSections() []section {
 	counters.constants = append(counters.constants,
 		constant{"REG_UP_COUNTERS", uint64(wire.UpCounterBase), 32, "first of them, for every shell"},
 		constant{"UP_COUNTERS", uint64(len(wire.UpCounters)), 32, "how many there are"})
+	return []section{registers, counters}
+}
+
+// roceSections lists the constants of shell roce that gateware and benches share besides.
+func roceSections() []section {
+	registers := section{title: "Registers of shell roce: byte addresses"}
+	registers.addRegisters(wire.ConnectionRegisters)
+	registers.constants = append(registers.constants,
+		constant{"REG_CONNECTION_STRIDE", uint64(wire.ConnectionStride), 32, "from one port's connection to the next one's"},
+		constant{"REG_CONNECTION_TABLE_STRIDE", uint64(wire.ConnectionTableStride), 32, "from one job's connections to the next one's"},
+		constant{"REG_NEIGHBOUR_STRIDE", uint64(wire.NeighbourStride), 32, "from one neighbour's registers to the next one's"})
+
+	counters := section{title: "Counters of shell roce: index from the first of them, in registers"}
+	counters.addCounters(wire.ConnectionCounters)
+	counters.constants = append(counters.constants,
+		constant{"REG_CONNECTION_COUNTERS", uint64(wire.CounterAddr(len(wire.Counters) + len(wire.NetworkCounters))), 32, "first of them"},
+		constant{"CONNECTION_COUNTERS", uint64(len(wire.ConnectionCounters)), 32, "how many there are"})
 	return []section{registers, counters}
 }
 
@@ -179,6 +197,9 @@ func NetworkVerilog() []byte {
 // TreeVerilog prints likewise what trees of cards have besides.
 func TreeVerilog() []byte { return verilog("Protocol constants of trees of cards", treeSections()) }
 
+// RoCEVerilog prints likewise what cards under RoCEv2 have besides.
+func RoCEVerilog() []byte { return verilog("Protocol constants of cards under RoCEv2", roceSections()) }
+
 func verilog(title string, list []section) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// %s, to be included inside a module body.\n// %s\n\n", title, origin)
@@ -216,7 +237,7 @@ func verilogNumber(c constant) string {
 func Python() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\"\"\"Protocol constants.\n\n%s\n\"\"\"\n", origin)
-	for _, s := range slices.Concat(sections(), networkSections(), treeSections()) {
+	for _, s := range slices.Concat(sections(), networkSections(), treeSections(), roceSections()) {
 		fmt.Fprintf(&b, "\n# %s\n", s.title)
 		for _, c := range s.constants {
 			fmt.Fprintf(&b, "%s = 0x%X\n", c.name, c.value)
@@ -250,7 +271,7 @@ func Python() []byte {
 	for _, r := range wire.Registers {
 		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
 	}
-	fmt.Fprintf(&b, "}\n\n# The same for shell udp alone; those of the first port and job\nNETWORK_REGISTERS = {\n")
+	fmt.Fprintf(&b, "}\n\n# The same for cards on a network; those of the first port and job\nNETWORK_REGISTERS = {\n")
 	for _, r := range wire.NetworkRegisters {
 		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
 	}
@@ -258,16 +279,24 @@ func Python() []byte {
 	for _, r := range wire.TreeRegisters {
 		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
 	}
+	fmt.Fprintf(&b, "}\n\n# The same for shell roce; those of the first port and job\nCONNECTION_REGISTERS = {\n")
+	for _, r := range wire.ConnectionRegisters {
+		fmt.Fprintf(&b, "    %q: (0x%X, %q, %s),\n", r.Name, r.Addr, r.Access, pyBool(r.Ident))
+	}
 	fmt.Fprintf(&b, "}\n\n# Counters in order: (name, code of the refusal it counts, or 0)\nCOUNTER_NAMES = [\n")
 	for _, c := range wire.Counters {
 		fmt.Fprintf(&b, "    (%q, %d),\n", c.Name, c.Refuse)
 	}
-	fmt.Fprintf(&b, "]\n\n# Counters of shell udp alone, in order\nNETWORK_COUNTER_NAMES = [\n")
+	fmt.Fprintf(&b, "]\n\n# Counters on a network, in order\nNETWORK_COUNTER_NAMES = [\n")
 	for _, c := range wire.NetworkCounters {
 		fmt.Fprintf(&b, "    %q,\n", c.Name)
 	}
 	fmt.Fprintf(&b, "]\n\n# Counters of the up port, in order\nUP_COUNTER_NAMES = [\n")
 	for _, c := range wire.UpCounters {
+		fmt.Fprintf(&b, "    %q,\n", c.Name)
+	}
+	fmt.Fprintf(&b, "]\n\n# Counters of shell roce, in order, after those on a network\nCONNECTION_COUNTER_NAMES = [\n")
+	for _, c := range wire.ConnectionCounters {
 		fmt.Fprintf(&b, "    %q,\n", c.Name)
 	}
 	fmt.Fprintf(&b, "]\n")
@@ -282,10 +311,16 @@ func pyBool(v bool) string {
 }
 
 // C prints the constants as a C header. All names start with prefix in upper case.
-func C(prefix string, network bool) []byte {
+func C(prefix string, shell wire.Shell, parent bool) []byte {
 	all := sections()
-	if network {
+	if shell.Network() {
 		all = append(all, networkSections()...)
+	}
+	if shell == wire.ShellRoCE {
+		all = append(all, roceSections()...)
+	}
+	if parent {
+		all = append(all, treeSections()...)
 	}
 	p := strings.ToUpper(prefix)
 	var b bytes.Buffer
@@ -316,16 +351,27 @@ type JSONRegister struct {
 	Doc    string `json:"doc"`
 }
 
-// RegisterList returns every register of a card with that shell, including the counters, by address.
-func RegisterList(shell wire.Shell) []JSONRegister {
-	var rows, network []JSONRegister
+// RegisterList returns every register of a card with that shell, and with or without an up port,
+// including the counters, by address.
+func RegisterList(shell wire.Shell, parent bool) []JSONRegister {
+	var rows, others []JSONRegister
 	jobs := slices.IndexFunc(wire.Registers, wire.Register.PerJob)
 	for _, r := range wire.Registers[:jobs] {
 		rows = append(rows, registerRow(r))
 	}
 	rows = append(rows, counterRows(wire.CounterBase, wire.Counters)...)
-	if shell == wire.ShellUDP {
-		network = networkRows()
+	if shell.Network() {
+		others = networkRows()
+	}
+	if shell == wire.ShellRoCE {
+		others = append(others, connectionRows()...)
+	}
+	if parent {
+		for _, row := range treeRows() {
+			if shell.Network() || !strings.HasPrefix(row.Name, "PARENT_") {
+				others = append(others, row)
+			}
+		}
 	}
 	for _, r := range wire.Registers[jobs:] {
 		row := registerRow(r)
@@ -341,7 +387,7 @@ func RegisterList(shell wire.Shell) []JSONRegister {
 		Bucket: fmt.Sprintf("0x%x", wire.LagBucketStride),
 		Doc:    wire.LagDoc,
 	})
-	return byAddress(append(rows, network...))
+	return byAddress(append(rows, others...))
 }
 
 // networkRows returns the registers and counters that cards on a network have besides.
@@ -358,6 +404,25 @@ func networkRows() []JSONRegister {
 		rows = append(rows, row)
 	}
 	return append(rows, counterRows(wire.CounterAddr(len(wire.Counters)), wire.NetworkCounters)...)
+}
+
+// connectionRows returns the registers and counters that cards under RoCEv2 have besides.
+func connectionRows() []JSONRegister {
+	var rows []JSONRegister
+	for _, r := range wire.ConnectionRegisters {
+		row := registerRow(r)
+		switch {
+		case r.Addr == wire.RegJobConnection:
+			row.Stride, row.Port = fmt.Sprintf("0x%x", wire.ConnectionTableStride), fmt.Sprintf("0x%x", wire.ConnectionStride)
+		case r.Addr == wire.RegMemberConnection:
+			row.Port = fmt.Sprintf("0x%x", wire.ConnectionStride)
+		case r.Addr >= wire.RegNeighbourAddress:
+			row.Port = fmt.Sprintf("0x%x", wire.NeighbourStride)
+		}
+		rows = append(rows, row)
+	}
+	first := wire.CounterAddr(len(wire.Counters) + len(wire.NetworkCounters))
+	return byAddress(append(rows, counterRows(first, wire.ConnectionCounters)...))
 }
 
 // treeRows returns the registers and counters of trees of cards.
@@ -403,12 +468,12 @@ func byAddress(rows []JSONRegister) []JSONRegister {
 	return rows
 }
 
-// JSON prints the registers of a card with that shell as regs.json.
-func JSON(shell wire.Shell) []byte {
+// JSON prints the registers of RegisterList as regs.json.
+func JSON(shell wire.Shell, parent bool) []byte {
 	text, err := json.MarshalIndent(struct {
 		Schema    int            `json:"schema"`
 		Registers []JSONRegister `json:"registers"`
-	}{1, RegisterList(shell)}, "", "  ")
+	}{1, RegisterList(shell, parent)}, "", "  ")
 	if err != nil {
 		panic(err) // cannot happen: only strings and integers
 	}
@@ -422,8 +487,10 @@ func counterDoc(c wire.CounterInfo) string {
 	return c.Doc
 }
 
-// RegisterTable prints the registers of a card with that shell as a Markdown table.
-func RegisterTable(shell wire.Shell) string { return registerTable(RegisterList(shell)) }
+// RegisterTable prints the registers of RegisterList as a Markdown table.
+func RegisterTable(shell wire.Shell, parent bool) string {
+	return registerTable(RegisterList(shell, parent))
+}
 
 func registerTable(rows []JSONRegister) string {
 	var b strings.Builder
@@ -442,18 +509,24 @@ func registerTable(rows []JSONRegister) string {
 
 // Registers prints the page REGISTERS.md.
 func Registers() []byte {
-	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable(wire.ShellStream) + networkTable() + treeTable() + boundTable())
+	return []byte("# Registers\n\n" + origin + "\n\nAll registers are 64 bits wide, at byte addresses that are multiples of 8. Counters have 32 bits\nand wrap around; a soft reset clears them. Section 4 of [SPEC.md](SPEC.md) defines the effect of a write.\n\n" + RegisterTable(wire.ShellStream, false) + networkTable() + treeTable() + connectionTable() + boundTable())
+}
+
+// connectionTable prints the registers and counters that cards under RoCEv2 have besides.
+func connectionTable() string {
+	return "\n## Registers of a card under RoCEv2\n\nThey exist with shell roce alone, beside those of a card on a network. ROCE.md defines the effect of\na write.\n\n" +
+		registerTable(connectionRows())
 }
 
 // networkTable prints the registers and counters that cards on a network have besides.
 func networkTable() string {
-	return "\n## Registers of a card on a network\n\nThey exist with shell udp alone. NETWORK.md defines the effect of a write.\n\n" +
+	return "\n## Registers of a card on a network\n\nThey exist with the shells udp and roce alone. NETWORK.md defines the effect of a write.\n\n" +
 		registerTable(networkRows())
 }
 
 // treeTable prints the registers and counters of trees of cards.
 func treeTable() string {
-	return "\n## Registers of trees of cards\n\n`MEMBER_RANKS` and `JOB_RANKS` exist with shell udp and on cards with an up port. The others exist\non cards with an up port alone, which set bit 8 of `SHELL`. TREES.md defines the effect of a write.\n\n" +
+	return "\n## Registers of trees of cards\n\nThese registers exist on cards with an up port alone, which set bit 8 of `SHELL`. `PARENT_ADDRESS`\nand `PARENT_MAC` need shell udp, too. TREES.md defines the effect of a write.\n\n" +
 		registerTable(treeRows())
 }
 

@@ -65,6 +65,9 @@ module agg_egress #(
     input wire [          15:0] job_epoch,
     input wire [          15:0] job_chunk,   // length, in elements
     input wire [     PORTS-1:0] job_member,
+`ifdef AGG_PARENT
+    input wire [           7:0] job_up_rank, // the card's rank at its parent
+`endif
 
     // Two cycles after label_slot: its label
     input wire [PORTS-1:0] result_ports,      // that contributed
@@ -74,7 +77,11 @@ module agg_egress #(
     input wire             result_gen,
 
     // RANKS_LATENCY cycles later
+`ifdef AGG_PARENT
+    input wire [     63:0] result_mask,      // global ranks that contributed
+`else
     input wire [PORTS-1:0] result_mask,      // ranks that contributed
+`endif
     input wire [PORTS-1:0] result_receivers, // ranks at label_receivers
 
     // The next status; its fields stay from the cycle after status_valid to the next one
@@ -87,7 +94,11 @@ module agg_egress #(
     input  wire [      7:0] status_rank,
     input  wire [      7:0] status_code,
     input  wire [     31:0] status_vid,
+`ifdef AGG_PARENT
+    input  wire [     63:0] status_mask,
+`else
     input  wire [PORTS-1:0] status_mask,
+`endif
 
     // Slots of the prepared result and of the one being sent
     output wire                 prep_valid,
@@ -114,6 +125,9 @@ module agg_egress #(
     output wire sends_result,
     output wire sends_replay,
     output wire sends_status,
+`ifdef AGG_PARENT
+    output wire sends_up,     // to the parent; none of the others
+`endif
 
     // The cache: its word belongs to the stream's beat of the next cycle
     output wire [ SLOT_BITS-1:0] rd_slot,
@@ -153,10 +167,19 @@ module agg_egress #(
   reg [15:0] epoch_reg;
   reg [15:0] chunk_reg;
   reg [PORTS-1:0] member_reg;
+`ifdef AGG_PARENT
+  reg [7:0] parent_reg;
+`endif
 
   // The job may change while a result waits: its fields are taken at once, the ranks when they come.
+`ifdef AGG_PARENT
+  reg [63:0] mask_reg;
+  reg [PORTS-1:0] receivers_reg;
+  wire [63:0] mask = waits_reg ? mask_reg : result_mask;
+`else
   reg [PORTS-1:0] mask_reg, receivers_reg;
   wire [PORTS-1:0] mask = waits_reg ? mask_reg : result_mask;
+`endif
   wire [PORTS-1:0] receivers = waits_reg ? receivers_reg : result_receivers;
 
   // A pick is cancelled in its first cycle here if its slot began since the decision, which was two
@@ -194,6 +217,9 @@ module agg_egress #(
       epoch_reg  <= job_epoch;
       chunk_reg  <= job_chunk;
       member_reg <= job_member;
+`ifdef AGG_PARENT
+      parent_reg <= job_up_rank;
+`endif
     end
     if (step_reg[STEPS]) begin
       mask_reg      <= result_mask;
@@ -250,9 +276,18 @@ module agg_egress #(
     end
   end
 
+`ifdef AGG_PARENT
+  wire up = to_reg[PORTS-1];  // an own sum, for the parent
+  wire status_up = status_ports[PORTS-1];  // a finish, for the parent
+  assign sends_result = step_reg[0] && !cancel && !replay_reg && !up;
+  assign sends_replay = step_reg[0] && !cancel && replay_reg && !up;
+  assign sends_status = status_first_reg && !status_up;
+  assign sends_up     = (step_reg[0] && !cancel && up) || (status_first_reg && status_up);
+`else
   assign sends_result = step_reg[0] && !cancel && !replay_reg;
   assign sends_replay = step_reg[0] && !cancel && replay_reg;
   assign sends_status = status_first_reg;
+`endif
   assign decide       = decide_reg;
   assign pick_ready   = pick_ready_reg;
   assign status_ready = status_ready_reg;
@@ -262,15 +297,42 @@ module agg_egress #(
 
   // -- Headers ------------------------------------------------------------------------------------
 
+`ifdef AGG_PARENT
+  wire [63:0] contributors = up ? 64'd0 : mask;
+  wire [63:0] destinations = up ? 64'd0 : {{65 - PORTS{1'b0}}, receivers[PORTS-2:0]};
+  wire unused_receiver = receivers[PORTS-1];
+  wire [63:0] missing = status_mask;
+`else
   wire [63:0] contributors = {{64 - PORTS{1'b0}}, mask};
   wire [63:0] destinations = {{64 - PORTS{1'b0}}, receivers};
   wire [63:0] missing = {{64 - PORTS{1'b0}}, status_mask};
+`endif
   wire [7:0] flags = {6'd0, result_ecn} | (result_nonfinite ? FLAG_NONFINITE : 8'd0) |
       (|(member_reg & ~result_ports) ? FLAG_PARTIAL : 8'd0);
+`ifdef AGG_PARENT
+  wire [7:0] result_kind = {up ? KIND_DATA : replay_reg ? KIND_REPLAY : KIND_RESULT, VERSION};
+  wire [7:0] status_kind = {status_up ? KIND_FINISH : KIND_STATUS, VERSION};
+`else
   wire [7:0] result_kind = {replay_reg ? KIND_REPLAY : KIND_RESULT, VERSION};
   wire [7:0] status_kind = {KIND_STATUS, VERSION};
+`endif
 
   // receivers, mask, length, VID, code, rank, epoch, format, job, flags, kind and version
+`ifdef AGG_PARENT
+  wire [239:0] result_header = {
+    destinations,
+    contributors,
+    chunk_reg,
+    result_vid,
+    8'd0,
+    up ? parent_reg : 8'd0,
+    epoch_reg,
+    FORMAT,
+    number_reg,
+    flags,
+    result_kind
+  };
+`else
   wire [239:0] result_header = {
     destinations,
     contributors,
@@ -283,6 +345,7 @@ module agg_egress #(
     flags,
     result_kind
   };
+`endif
   wire [239:0] status_header = {
     64'd0,
     missing,
@@ -476,6 +539,15 @@ module agg_egress #(
   reg [INDEX_BITS-1:0] label_last, prep_last, send_last;
   reg [PORTS-1:0] label_to, prep_to, send_to, label_member;
   reg label_replay, prep_gen, send_gen;
+`ifdef AGG_PARENT
+  // Packets for the parent, at the last port: an own sum is data, and a finish takes a status' way.
+  wire label_up = label_to[PORTS-1];
+  wire status_is_up = status_ports[PORTS-1];
+  wire [PORTS-1:0] members = {1'b0, {PORTS - 1{1'b1}}};
+  reg [7:0] label_rank;
+  reg status_was;
+  wire [63:0] ranks_then = steps == STEPS ? {64'd0 | result_receivers} : label_ranks;
+`endif
   reg [63:0] label_mask, label_ranks;
 
   // For any beat: whether the cache's writer returned that it is written, since its slot began
@@ -538,6 +610,9 @@ module agg_egress #(
     if (steps == 0) begin
       label_last   <= job_last;
       label_member <= job_member;
+`ifdef AGG_PARENT
+      label_rank   <= job_up_rank;
+`endif
       label_header <= {128'd0, job_chunk, 48'd0, job_epoch, FORMAT, job_number, 16'd0};
     end
     if (steps == STEPS) begin
@@ -561,6 +636,15 @@ module agg_egress #(
         VERSION
       };
     end
+`ifdef AGG_PARENT
+    // Receivers are members. An own sum has no ranks but the card's.
+    if (prepares) prep_header[176+:64] <= label_up ? 64'd0 : ranks_then & members;
+    if (prepares && label_up) begin
+      prep_header[112+:64] <= 64'd0;
+      prep_header[48+:8]   <= label_rank;
+      prep_header[4+:4]    <= KIND_DATA;
+    end
+`endif
     if (takes_result) begin
       send_last <= prep_last;
       send_header <= prep_header;
@@ -596,6 +680,9 @@ module agg_egress #(
     prep_waits <= prep_known && !takes_result;
     passed <= takes_result || !(!sending_reg && written) ? 0 : passed + takes_status;
     status_to <= status_ports;
+`ifdef AGG_PARENT
+    status_was <= status_valid;
+`endif
     status_said <= 240'd0;
     status_said[0+:8] <= {KIND_STATUS, VERSION};
     status_said[16+:8] <= status_job;
@@ -604,6 +691,9 @@ module agg_egress #(
     status_said[56+:8] <= status_code;
     status_said[64+:32] <= status_vid;
     status_said[112+:64] <= status_mask;
+`ifdef AGG_PARENT
+    if (status_is_up) status_said[4+:4] <= KIND_FINISH;
+`endif
     if (rst) begin
       began <= 0;
       label_was <= 0;
@@ -637,6 +727,10 @@ module agg_egress #(
       `PROMISED(!status_valid || (status_ports & ~ready_was) == 0);
       `PROMISED(status_ready_was || status_ports == ports_were);
       `PROMISED((status_ports & (status_ports - 1'b1)) == 0);
+`ifdef AGG_PARENT
+      // agg_turns: what is sent up goes nowhere else.
+      `PROMISED(!pick_valid || !pick_receivers[PORTS-1] || (pick_receivers & members) == 0);
+`endif
       // agg_reader: a slot does not begin in the cycle after it is named here.
       `PROMISED(
           !begun || !((label_was && begun_slot == label_slot_was) ||
@@ -678,6 +772,14 @@ module agg_egress #(
       assert (decided_then[1] == ((step_reg[0] && to_reg[port]) ||
           (status_first_reg && status_ports[port])));
       if (ready[port]) assert (!decided_then[1] && !decided_then[3]);
+`ifdef AGG_PARENT
+
+      // What is certain to be sent is counted once, by its kind.
+      assert (sends_result == (picked_was && !cancel && !label_up && !label_replay));
+      assert (sends_replay == (picked_was && !cancel && !label_up && label_replay));
+      assert (sends_status == (status_was && !status_is_up));
+      assert (sends_up == ((picked_was && !cancel && label_up) || (status_was && status_is_up)));
+`endif
     end
     if (was_reset && !rst) begin
       // Results are labelled, prepared and sent one after another.
@@ -689,6 +791,9 @@ module agg_egress #(
         assert (to_reg == label_to && replay_reg == label_replay);
         if (steps > 0) begin
           assert (last_reg == label_last && member_reg == label_member);
+`ifdef AGG_PARENT
+          assert (parent_reg == label_rank);
+`endif
           assert (label_header == {128'd0, chunk_reg, 48'd0, epoch_reg, FORMAT, number_reg, 16'd0});
         end
         if (waits_reg) assert (mask_reg == label_mask && receivers_reg == label_ranks);
@@ -762,6 +867,10 @@ module agg_egress #(
       if (!took_status && !read_was && !waited) assert (!m_axis_tvalid);
 
       cover (step_reg[0] && cancel);
+`ifdef AGG_PARENT
+      cover (took_result && m_axis_tuser[4+:4] == KIND_DATA);
+      cover (took_status && m_axis_tuser[4+:4] == KIND_FINISH);
+`endif
       cover (m_axis_tvalid && m_axis_tlast && m_axis_tpayload && next == 3 && takes_result);
       cover (took_status && takes_result);
       cover (sending_reg && !written && m_axis_tvalid && !m_axis_tready);

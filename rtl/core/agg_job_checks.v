@@ -44,6 +44,14 @@ module agg_job_checks #(
     // Staged addresses of members; all ones for a shell without addresses
     input wire [PORTS-1:0] members_whole,  // by port: a member can have the address
     input wire             members_same,   // of all ports asked for: those of the job's members
+`ifdef AGG_PARENT
+
+    // Staged registers of trees of cards; see agg_up_jobs
+    input wire tree_same,    // those of the job
+    input wire tree_parent,  // JOB_PARENT and JOB_REPEAT can be a job's
+    input wire tree_ranks,   // MEMBER_RANKS and TREE_RANKS agree
+    input wire tree_nested,  // results are sums of more than one level: no partial sums
+`endif
 
     output wire       checked,
     output wire [7:0] code,     // CODE_DONE if all checks pass
@@ -144,7 +152,11 @@ module agg_job_checks #(
     was_valid_reg <= valid_then_reg;
     other_epoch_reg <= newer_reg != 16'd0;
     stale_reg <= ever_then_reg && (newer_reg == 16'd0 || newer_reg[15]);
+`ifdef AGG_PARENT
+    same_reg <= differs_reg == {BYTES{1'b0}} && members_same && tree_same;
+`else
     same_reg <= differs_reg == {BYTES{1'b0}} && members_same;
+`endif
     ports_good_reg <= |ports_reg && !(|no_ports_reg);
     members_good_reg <= !(|no_member_reg);
     chunk_good_reg <= |op_chunk_reg && !(|op_chunk_reg[7:2] || chunk_over_reg || chunk_odd_reg);
@@ -175,6 +187,14 @@ module agg_job_checks #(
       if (beyond_reg) code_next = CODE_BAD_JOB;
       else if (was_valid_reg && other_epoch_reg) code_next = CODE_BAD_EPOCH;
     end
+`ifdef AGG_PARENT
+    if (op_commit && !beyond_reg && !running && !stale_reg && ports_good_reg &&
+        members_good_reg) begin
+      if (!tree_parent) code_next = CODE_BAD_PARENT;
+      else if (!tree_ranks) code_next = CODE_BAD_RANKS;
+      else if (tree_nested && op_deadline[32]) code_next = CODE_BAD_DEADLINE;
+    end
+`endif
   end
 
   always @(posedge clk) begin
@@ -204,6 +224,9 @@ module agg_job_checks #(
   reg check_was = 1'b0;
   reg [OP_WIDTH-1:0] op_was;
   reg [JOBS_WIDTH-1:0] jobs_were;
+`ifdef AGG_PARENT
+  reg [3:0] tree_was;
+`endif
   wire [OP_WIDTH-1:0] op = {
     op_commit, op_abort, op_job, op_epoch, op_first, op_ports, op_chunk, op_window, op_deadline
   };
@@ -256,6 +279,17 @@ module agg_job_checks #(
       else if ((op_deadline >> 33) != 0 || (op_deadline[32] && op_deadline[31:0] == 0))
         want = CODE_BAD_DEADLINE;
     end else if (op_abort && its_valid && op_epoch != its_epoch) want = CODE_BAD_EPOCH;
+`ifdef AGG_PARENT
+    // Trees of cards: a job that runs has the staged registers, or it is in use. The other checks come
+    // after bad_member.
+    if (op_commit && repeats && want == CODE_DONE && !tree_same) want = CODE_EPOCH_IN_USE;
+    if (op_commit && !repeats && (want == CODE_DONE || want == CODE_BAD_CHUNK ||
+        want == CODE_BAD_WINDOW || want == CODE_BAD_DEADLINE)) begin
+      if (!tree_parent) want = CODE_BAD_PARENT;
+      else if (!tree_ranks) want = CODE_BAD_RANKS;
+      else if (tree_nested && op_deadline[32]) want = CODE_BAD_DEADLINE;
+    end
+`endif
     is_change = want == CODE_DONE && (op_commit ? !repeats : op_abort ? its_valid : job_valid != 0);
   end
 
@@ -263,10 +297,18 @@ module agg_job_checks #(
     check_was <= check;
     op_was    <= op;
     jobs_were <= jobs;
+`ifdef AGG_PARENT
+    tree_was <= {tree_same, tree_parent, tree_ranks, tree_nested};
+`endif
   end
 
   always @* begin
     `PROMISED(!check || !check_was || (op == op_was && jobs == jobs_were));
+`ifdef AGG_PARENT
+    // agg_up_jobs: from the second cycle on.
+    `PROMISED(
+        !check || !age_reg[1] || tree_was == {tree_same, tree_parent, tree_ranks, tree_nested});
+`endif
     if (check_was)
       assert (age_reg[0]);
       else assert (age_reg == 0);
@@ -291,7 +333,12 @@ module agg_job_checks #(
       assert (window_odd_reg == ((window_low & (window_low - 1'b1)) != 0));
     end
     if (check && age_reg[2]) begin
+`ifdef AGG_PARENT
+      assert (same_reg == (equal && tree_same));
+      assert (running == repeats && any_reg == (job_valid != 0));
+`else
       assert (running == repeats && same_reg == equal && any_reg == (job_valid != 0));
+`endif
       assert (beyond_reg == (op_beyond != 0) && was_valid_reg == its_valid);
       assert (other_epoch_reg == (op_epoch != its_epoch));
       assert (stale_reg == (job_ever[op_index] && (distance == 0 || distance[15])));
@@ -301,6 +348,9 @@ module agg_job_checks #(
     cover (check && checked && changes && op_commit);
     cover (check && checked && code == CODE_BAD_DEADLINE);
     cover (check && checked && code == CODE_BAD_MEMBER);
+`ifdef AGG_PARENT
+    cover (check && checked && code == CODE_BAD_RANKS);
+`endif
   end
 `endif
 

@@ -76,6 +76,12 @@ module agg_jobs #(
     input wire [63:0] op_deadline,
     input wire [PORTS-1:0] members_whole,  // see agg_job_checks; stable like op_*
     input wire members_same,
+`ifdef AGG_PARENT
+    input wire tree_same,  // see agg_job_checks; stable like op_*
+    input wire tree_parent,
+    input wire tree_ranks,
+    input wire tree_nested,
+`endif
     output wire op_done,
     output wire [7:0] op_code,
 
@@ -87,6 +93,15 @@ module agg_jobs #(
     input wire [PORTS-1:0] evict,  // ports to evict
     input wire [JOB_BITS-1:0] evict_job,  // from this job
     input wire [PORTS-1:0] evict_ranks,  // its evicted ranks, these included; STAGES cycles later
+`ifdef AGG_PARENT
+
+    // Tree jobs, which end when the parent answers the card's finish
+    input  wire [      JOBS-1:0] job_tree,
+    input  wire                  parent_done,    // not before all ranks have finished
+    input  wire [  JOB_BITS-1:0] parent_job,
+    output wire [PORTS*JOBS-1:0] finished_port,  // ports that have finished
+    output wire [      JOBS-1:0] tree_done,      // the parent has answered
+`endif
 
     // The path of commits and sums
     output wire            hold_commits,  // agg_arbiter grants nothing
@@ -217,7 +232,15 @@ module agg_jobs #(
       .job_partial  (partial_reg),
       .member       (member),
       .members_whole(members_whole),
+`ifdef AGG_PARENT
       .members_same (members_same),
+      .tree_same    (tree_same),
+      .tree_parent  (tree_parent),
+      .tree_ranks   (tree_ranks),
+      .tree_nested  (tree_nested),
+`else
+      .members_same (members_same),
+`endif
       .checked      (op_checked),
       .code         (op_check),
       .changes      (op_changes)
@@ -245,6 +268,9 @@ module agg_jobs #(
 
   // -- Finished and evicted members ---------------------------------------------------------------
 
+`ifdef AGG_PARENT
+  reg [JOBS-1:0] tree_done_reg;
+`endif
   reg [JOBS-1:0] all_finished, all_finished_reg;
   reg any_finished_reg;
   reg [JOB_BITS-1:0] finished_job, finished_job_reg;  // lowest of these jobs
@@ -253,8 +279,14 @@ module agg_jobs #(
   always @* begin
     finished_job = {JOB_BITS{1'b0}};
     for (j = JOBS - 1; j >= 0; j = j - 1) begin
+`ifdef AGG_PARENT
+      all_finished[j] = valid_reg[j] &&
+          (tree_done_reg[j] || (!job_tree[j] &&
+          (present[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}}));
+`else
       all_finished[j] = valid_reg[j] &&
           (present[PORTS*j+:PORTS] & ~finished_reg[PORTS*j+:PORTS]) == {PORTS{1'b0}};
+`endif
       if (all_finished[j]) finished_job = j[JOB_BITS-1:0];
     end
   end
@@ -285,6 +317,12 @@ module agg_jobs #(
         finished_ranks_reg[PORTS*e+:PORTS] <= {PORTS{1'b0}};
       end
 
+`ifdef AGG_PARENT
+      if (parent_done && valid_reg[e] && (JOBS == 1 || parent_job == e[JOB_BITS-1:0]))
+        tree_done_reg[e] <= 1'b1;
+      if (at_reg[STATE_DRAIN] && flush_reg[e]) tree_done_reg[e] <= 1'b0;
+
+`endif
       if (JOBS == 1 || evict_job == e[JOB_BITS-1:0])
         evicted_reg[PORTS*e+:PORTS] <= evicted_reg[PORTS*e+:PORTS] | evict;
       if (ranks_evict && (JOBS == 1 || ranks_evict_job == e[JOB_BITS-1:0]))
@@ -296,6 +334,9 @@ module agg_jobs #(
     end
 
     if (rst) begin
+`ifdef AGG_PARENT
+      tree_done_reg      <= {JOBS{1'b0}};
+`endif
       evicts_reg         <= {STAGES{1'b0}};
       all_finished_reg   <= {JOBS{1'b0}};
       any_finished_reg   <= 1'b0;
@@ -522,6 +563,11 @@ module agg_jobs #(
   assign job_evicted   = evicted_ranks_reg;
   assign evicted       = evicted_reg;
   assign present       = member & ~evicted_reg;
+`ifdef AGG_PARENT
+
+  assign finished_port = finished_reg;
+  assign tree_done     = tree_done_reg;
+`endif
 
 `ifdef FORMAL
 `ifndef PROMISED
@@ -565,7 +611,20 @@ module agg_jobs #(
   wire is_set_up = valid_reg[watched];
   wire meet = ((its_base ^ rival_base) & ~(its_mask | rival_mask)) == 0;
   wire its_flush = flush_reg[watched];
+`ifdef AGG_PARENT
+  // A tree job ends when its parent has answered.
+  wire all_finish = (its_present & ~its_finished) == 0;
+  wire is_tree = job_tree[watched];
+  wire its_done = tree_done_reg[watched];
+  wire its_answer = parent_done && parent_job == watched;
+  wire all_done = is_set_up && (is_tree ? its_done : all_finish);
+  wire [3:0] tree = {tree_same, tree_parent, tree_ranks, tree_nested};
+  reg [3:0] staged_was;
+  reg op_stayed;  // before the last cycle too
+  reg tree_was, done_was, answer_was;
+`else
   wire all_done = is_set_up && (its_present & ~its_finished) == 0;
+`endif
 
   // The operation.
   wire [SLOT_BITS-1:0] op_mask = (op_window[SLOT_BITS-1:0] << 1) - 1'b1;
@@ -643,6 +702,13 @@ module agg_jobs #(
     all_done_was <= all_done;
     complete_was <= complete_reg[watched];
     finished_was <= its_finished;
+`ifdef AGG_PARENT
+    op_stayed <= op_stays;
+    staged_was <= tree;
+    tree_was <= is_tree;
+    done_was <= its_done;
+    answer_was <= !rst && is_set_up && its_answer;
+`endif
     finished_ranks_were <= its_finished_ranks;
     evicted_was <= its_evicted;
     evicted_ranks_were <= its_evicted_ranks;
@@ -680,6 +746,14 @@ module agg_jobs #(
       `PROMISED(!hold_commits || held < 8 || idle);
       // agg_slots: an event is the last cycle of a judgement.
       `PROMISED(!idle || !(finish || |evict));
+`ifdef AGG_PARENT
+      // agg_up_jobs: its checks are stable from the second cycle of an operation on; a job is a tree job
+      // or not from its set-up on.
+      `PROMISED(!op_stays || !op_stayed || link_down || staged_was == tree);
+      `PROMISED(!running_was || sets_up_was || is_tree == tree_was);
+      // agg_up_commit: the parent answers a tree job whose members have all finished.
+      `PROMISED(!its_answer || (!idle && (!is_set_up || (is_tree && all_finish))));
+`endif
     end
     if (was_reset && !rst) begin
       // A job that is set up has the requested configuration and slots of its own, and its members'
@@ -749,6 +823,13 @@ module agg_jobs #(
       end
       if (!is_set_up && (!its_flush || state != STATE_DRAIN || age != 0))
         assert (its_finished == 0 && its_finished_ranks == 0);
+`ifdef AGG_PARENT
+      // A tree job ends when its parent has answered, and that comes after all have finished.
+      assert (finished_port[PORTS*watched+:PORTS] == its_finished && tree_done == tree_done_reg);
+      if (is_set_up && its_done) assert (is_tree && all_finish);
+      if (running_was && is_set_up && set_up_was) assert (its_done == (done_was || answer_was));
+      if (!is_set_up && (!its_flush || state != STATE_DRAIN || age != 0)) assert (!its_done);
+`endif
       if (running_was && set_up_was && !is_set_up && all_done_was && !link_was && !link_down)
         assert (!drop_statuses[watched]);
 
@@ -820,6 +901,9 @@ module agg_jobs #(
         if (op_abort && state == STATE_STOP) assert (valid_reg[op_index]);
         if (set_up_reg) begin
           assert (fits);
+`ifdef AGG_PARENT
+          assert (tree_parent && tree_ranks && !(tree_nested && op_deadline[32]));
+`endif
           if (!given) assert (fresh);
         end
         if (set_up_reg && state != STATE_PLACE) begin
@@ -836,12 +920,17 @@ module agg_jobs #(
         if (given) assert (job_base == place_reg && job_mask == op_mask);
       end
 
+`ifdef AGG_PARENT
+      cover (is_set_up && is_tree && all_finish && !its_done);
+      cover (complete_reg[watched] && is_tree);
+`else
       cover (is_set_up && valid_reg[rival] && its_base != 0 && its_window == 1);
       cover (op_done && op_code == CODE_NO_SLOTS);
       cover (its_flush && !drained[watched] && valid_reg[rival]);
       cover (quiet_reg && link_down && set_up_was);
       cover (complete_reg[watched] && its_finished == 0);
       cover (clear && pauses != 0 && !quiet_reg);
+`endif
     end
   end
 `endif

@@ -40,6 +40,9 @@ module agg_labels #(
     input  wire                 begun,
     input  wire [SLOT_BITS-1:0] begun_slot,
     output wire                 begun_gen,
+`ifdef AGG_PARENT
+    output wire [  SLOT_BITS:0] begun_vid,   // its lowest bits
+`endif
     output wire [    PORTS-1:0] beat_ports,
     output wire                 beat_gen,
     output wire [ JOB_BITS-1:0] beat_job,
@@ -122,6 +125,9 @@ module agg_labels #(
   );
 
   assign begun_gen = read_label[SENT-1];
+`ifdef AGG_PARENT
+  assign begun_vid = read_label[PORTS+:SLOT_BITS+1];
+`endif
   assign beat_ports = label_reg[PORTS-1:0];
   assign beat_gen = label_reg[SENT-1];
   assign beat_job = label_reg[WIDTH-1:SENT];
@@ -213,6 +219,9 @@ module agg_labels #(
     end
 
     if (read1) assert (begun_gen == label1[JOB_BITS]);
+`ifdef AGG_PARENT
+    if (read1) assert (begun_vid == label1[JOB_BITS+4+:SLOT_BITS+1]);
+`endif
     if (read2) assert (beat_ports == ports2 && beat_gen == gen2 && beat_job == job2);
     if (writes1) assert (written_vid == copy1[JOB_BITS+4+:32]);
     if (sends2) begin

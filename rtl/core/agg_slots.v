@@ -36,6 +36,13 @@
 // `clear` empties clear_slot and its row, in a cycle without an operation in C1 to C7 and without
 // `reduced`. All slots of a job are cleared before its first packet.
 //
+`ifdef AGG_PARENT
+// With an up port: a slot of a tree job is closed twice, and gen alternates each time. Its own sum is
+// the first, and the slot then waits. A final sum that it waits for closes it again, with the up
+// port's contribution alone, and the sum of that is the slot's result: the slot is settled. In other
+// jobs a slot is settled from its turnover on.
+//
+`endif
 // Data that was not written (see agg_ingress) is refused as not ready; this cannot happen to a
 // worker that follows the protocol. Not done here: header checks (agg_commit), debts (agg_owed),
 // what is sent to whom (agg_replies), sending it (agg_status).
@@ -79,6 +86,10 @@ module agg_slots #(
     input wire data,
     input wire ask,
     input wire finish,
+`ifdef AGG_PARENT
+    // A final sum of the parent, with the job's header, length and ranks
+    input wire settle,
+`endif
 
     // C5 and C6: the packet
     input wire [          7:0] code,
@@ -98,6 +109,9 @@ module agg_slots #(
     input wire [    PORTS-1:0] member,     // of the job, by port
     input wire [    PORTS-1:0] evicted,    // no longer members
     input wire                 partial,    // partial sums allowed
+`ifdef AGG_PARENT
+    input wire                 tree,       // the job's results come from the parent
+`endif
 
     input wire act_ok,  // C6 of an overdue slot: its timer has not changed since it was found
 
@@ -123,6 +137,10 @@ module agg_slots #(
     output wire [31:0] complete_vid,
     output wire [1:0] complete_ecn,
     output wire complete_nonfinite,
+`ifdef AGG_PARENT
+    output wire taken,  // the final sum is: it is the slot's only contribution; with complete
+    output wire again,  // a member repeats while the slot waits for the final sum
+`endif
     output wire timer_start,  // the slot turns over, or cannot, though reduced, for the first time
     output wire timer_stop,  // it closes; counts before timer_start
     output wire acted,  // act_ok was high: the timer starts again
@@ -156,7 +174,11 @@ module agg_slots #(
 
   localparam integer ROWS = 1 << ROW_BITS;
   localparam integer SLOTS = 1 << SLOT_BITS;
+`ifdef AGG_PARENT
+  localparam integer WORD_BITS = 2 * PORTS + 41;
+`else
   localparam integer WORD_BITS = 2 * PORTS + 40;
+`endif
 
   // A word read while it is written is not used (copy_reg, fetch_reg).
   (* no_rw_check *) reg [WORD_BITS-1:0] low_words[0:ROWS-1];
@@ -256,15 +278,31 @@ module agg_slots #(
     end
   end
 
+`ifdef AGG_PARENT
+  // settled: the sum that the slot has, or waits for, is the result
+  wire active, closed, gen, settled, stalled, other_active, other_closed, other_gen, other_settled;
+`else
   wire active, closed, gen, stalled, other_active, other_closed, other_gen;
+`endif
   wire [3:0] own_marks;
   wire [PORTS-1:0] own_done, own_held;
   wire [31:0] own_vid;
+`ifdef AGG_PARENT
+  assign {active, closed, gen, settled, stalled, own_marks, own_done, own_held, own_vid} = own_reg;
+  assign {other_active, other_closed, other_gen, other_settled} = other_reg[WORD_BITS-1-:4];
+
+  wire is_summed = active && closed && gen == own_sum_reg;
+  wire is_reduced = is_summed && settled;
+  wire is_waiting = is_summed && !settled;  // for the final sum
+  // The slot of v - W
+  wire other_reduced = other_active && other_closed && other_settled && other_gen == other_sum_reg;
+`else
   assign {active, closed, gen, stalled, own_marks, own_done, own_held, own_vid} = own_reg;
   assign {other_active, other_closed, other_gen} = other_reg[WORD_BITS-1-:3];
 
   wire is_reduced = active && closed && gen == own_sum_reg;
   wire other_reduced = other_active && other_closed && other_gen == other_sum_reg;  // slot of v - W
+`endif
 
   // -- C5: judge ---------------------------------------------------------------------------------
 
@@ -310,6 +348,10 @@ module agg_slots #(
   reg lags_reg;  // a member is not done
   reg cuts_reg;  // an overdue slot closes with what it holds
   reg evicts_reg;  // its members that are not done are evicted
+`ifdef AGG_PARENT
+  reg takes_reg;  // the final sum is stored
+  reg again_reg, asks_again_reg;  // the slot waits for it: a repeat, an ask
+`endif
   reg [PORTS-1:0] missing_reg, undone_reg;
   reg [3:0] marks_reg;
 
@@ -339,10 +381,19 @@ module agg_slots #(
     lags_reg <= |(member & ~own_done);
     cuts_reg <= act && partial && active && !closed;
     evicts_reg <= act && partial && is_reduced && |(member & ~own_done);
+`ifdef AGG_PARENT
+    takes_reg <= settle && own_same && is_waiting;
+    again_reg <= (data || ask) && own_same && is_waiting;
+    asks_again_reg <= ask && own_same && is_waiting;
+`endif
     missing_reg <= member & ~own_held;
     undone_reg <= member & ~own_done;
     marks_reg <= {nonfinite, ecn == ECN_CE, ecn == ECN_NOT_ECT, ecn == ECN_ECT0};
     if (rst) begin
+`ifdef AGG_PARENT
+      takes_reg     <= 1'b0;
+      again_reg     <= 1'b0;
+`endif
       act_reg       <= 1'b0;
       refuse_reg    <= 1'b0;
       data_reg      <= 1'b0;
@@ -364,7 +415,11 @@ module agg_slots #(
 
   wire stores = turns_reg || joins_reg;
   wire cuts = cuts_reg && act_ok;
+`ifdef AGG_PARENT
+  wire completes = cuts || (turns_reg && alone_reg) || (joins_reg && fills_reg) || takes_reg;
+`else
   wire completes = cuts || (turns_reg && alone_reg) || (joins_reg && fills_reg);
+`endif
   wire evicts = evicts_reg && act_ok;
   wire still_waits = collecting_reg || (reduced_reg && lags_reg);
 
@@ -378,6 +433,19 @@ module agg_slots #(
   wire [PORTS-1:0] proved = proves_reg ? ports : {PORTS{1'b0}};
   wire [3:0] marks_next = own_marks | marks_reg;
 
+`ifdef AGG_PARENT
+  assign own_next = {
+    active || turns_reg,
+    completes || (closed && !turns_reg),
+    turns_reg ? !own_sum_reg : gen ^ takes_reg,
+    turns_reg ? !tree : settled || takes_reg,
+    stalls_reg || (stalled && !turns_reg),
+    turns_reg ? marks_reg : joins_reg || takes_reg ? marks_next : own_marks,
+    turns_reg ? {PORTS{1'b0}} : done_next,
+    turns_reg ? ports : joins_reg ? own_held | ports : own_held,
+    turns_reg ? vid_reg : own_vid
+  };
+`else
   assign own_next = {
     active || turns_reg,
     completes || (closed && !turns_reg),
@@ -388,9 +456,16 @@ module agg_slots #(
     turns_reg ? ports : joins_reg ? own_held | ports : own_held,
     turns_reg ? vid_reg : own_vid
   };
+`endif
+`ifdef AGG_PARENT
+  assign other_next = other_reg | {9'd0, proved, {PORTS + 32{1'b0}}};
+
+  wire row_changes = data_reg || act_reg || takes_reg;
+`else
   assign other_next = other_reg | {8'd0, proved, {PORTS + 32{1'b0}}};
 
   wire row_changes = data_reg || act_reg;
+`endif
   wire [ROW_BITS-1:0] clear_row;
   wire [ROW_BITS-1:0] wr_row = clear ? clear_row : row_reg;
   wire [WORD_BITS-1:0] stays = {!clear, {WORD_BITS - 1{1'b1}}};  // active
@@ -438,6 +513,9 @@ module agg_slots #(
   reg complete_reg, complete_nonfinite_reg;
   reg [1:0] complete_ecn_reg;
   reg timer_start_reg, acted_reg, overdue_reg;
+`ifdef AGG_PARENT
+  reg taken_reg, repeated_reg;
+`endif
 
   always @(posedge clk) begin
     judged_reg <= valid_reg && !rst ? ports : {PORTS{1'b0}};
@@ -448,7 +526,11 @@ module agg_slots #(
     e_epoch_reg <= epoch;
     e_rank_reg <= rank;
     e_vid_reg <= vid_reg;
+`ifdef AGG_PARENT
+    e_gen_reg <= turns_reg ? !own_sum_reg : gen ^ takes_reg;
+`else
     e_gen_reg <= turns_reg ? !own_sum_reg : gen;
+`endif
 
     turn_over_reg <= turns_reg && !rst;
     store_reg <= stores && !rst;
@@ -461,6 +543,10 @@ module agg_slots #(
     complete_ecn_reg <= merged;
     complete_nonfinite_reg <= marks[3];
     timer_start_reg <= (turns_reg || (stalls_reg && !stalled)) && !rst;
+`ifdef AGG_PARENT
+    taken_reg <= takes_reg && !rst;
+    repeated_reg <= again_reg && !rst;
+`endif
     acted_reg <= act_reg && act_ok && !rst;
     overdue_reg <= act_reg && act_ok && still_waits && !rst;
     evict_reg <= evicts && !rst ? undone_reg : {PORTS{1'b0}};
@@ -490,7 +576,11 @@ module agg_slots #(
       .next          (next_reg),
       .behind        (behind_reg),
       .active        (active_reg),
+`ifdef AGG_PARENT
+      .collecting    (collecting_reg || asks_again_reg),  // both are answered by a status
+`else
       .collecting    (collecting_reg),
+`endif
       .held          (held_reg),
       .stores        (stores),
       .owes          (owes_reg),
@@ -541,6 +631,10 @@ module agg_slots #(
   assign complete_vid       = complete_vid_reg;
   assign complete_ecn       = complete_ecn_reg;
   assign complete_nonfinite = complete_nonfinite_reg;
+`ifdef AGG_PARENT
+  assign taken              = taken_reg;
+  assign again              = repeated_reg;
+`endif
   assign timer_start        = timer_start_reg;
   assign timer_stop         = complete_reg;
   assign acted              = acted_reg;
@@ -572,6 +666,11 @@ module agg_slots #(
   reg [PORTS-1:0] had, finished_with;
   reg summing, summed;  // queued for summation; its sum is in the cache
   reg generation, stalls_before;
+`ifdef AGG_PARENT
+  (* anyconst *)reg its_tree;  // its job is a tree job
+  reg its_settled;  // the sum that it has, or waits for, is the result
+  reg is_settle, was_settle, was_take, was_again;
+`endif
   reg ce, not_ect, ect0, special;
 
   // The operation: C4, C5, C6
@@ -628,12 +727,23 @@ module agg_slots #(
 
   wire its_job = window_c5 == its_window && mask_c5 == its_mask && first_c5 == its_first &&
       (slot_c5 & ~its_mask) == its_base;
+`ifdef AGG_PARENT
+  wire changes = is_data || is_act || takes_reg;
+  wire reduced_c5 = seen_c5 && its_settled;
+  wire waiting_c5 = seen_c5 && !its_settled;
+`else
   wire changes = is_data || is_act;
+`endif
   // Its slots are none of the watched slot's job's.
   wire apart = (((slot_c5 & ~mask_c5) ^ its_base) & ~(mask_c5 | its_mask)) != 0;
   wire mine = in_c6 && its_job && slot_c5 == watched;
+`ifdef AGG_PARENT
+  wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && reduced_c5 &&
+      vid_c5 - its_window == holds;
+`else
   wire proves_mine = in_c6 && its_job && slot_c5 == its_other && is_data && seen_c5 &&
       vid_c5 - its_window == holds;
+`endif
   wire foreign = in_c6 && changes && row_c5 == its_row && !its_job;
 
   wire is_held = used && vid_c5 == holds;
@@ -644,30 +754,71 @@ module agg_slots #(
   wire late = distance[31] || (!used && distance == 0);
   wire begins = used ? vid_c5 == holds + two_windows : vid_c5 == would_hold;
   wire [PORTS-1:0] finished_now = finished_with | ports;
+`ifdef AGG_PARENT
+  wire may = !used || (reduced_c5 && (member & ~finished_now) == 0);
+  wire does_take = mine && is_settle && is_held && waiting_c5;
+  wire does_again = mine && (is_data || is_ask) && is_held && waiting_c5;
+`else
   wire may = !used || (seen_c5 && (member & ~finished_now) == 0);
+`endif
   wire does_turn = mine && is_data && writable && begins && may;
   wire may_join = is_held && !(|(had & ports)) && !in_sum && !seen_c5;
   wire does_join = mine && is_data && writable && may_join;
   wire does_cut = mine && is_act && act_ok && used && !in_sum && !seen_c5 && partial;
   wire was_packet = was_refuse || was_data || was_ask || was_finish;
+`ifdef AGG_PARENT
+  wire does_stall = mine && is_data && used && reduced_c5 && begins && !may;
+`else
   wire does_stall = mine && is_data && used && seen_c5 && begins && !may;
+`endif
   wire [PORTS-1:0] had_now = does_turn ? ports : had | ports;
   wire ce_now = ecn == ECN_CE || (!does_turn && ce);
   wire not_ect_now = ecn == ECN_NOT_ECT || (!does_turn && not_ect);
   wire ect0_now = ecn == ECN_ECT0 || (!does_turn && ect0);
   wire special_now = nonfinite || (!does_turn && special);
+`ifdef AGG_PARENT
+  wire closes = does_cut || does_take || ((does_turn || does_join) && (member & ~had_now) == 0);
+`else
   wire closes = does_cut || ((does_turn || does_join) && (member & ~had_now) == 0);
+`endif
   wire [PORTS-1:0] behind_now = member & ~finished_with;
   wire [PORTS-1:0] lacks = member & ~had;
+`ifdef AGG_PARENT
+  wire waits = mine && is_act && act_ok && used && !waiting_c5 &&
+      (seen_c5 ? behind_now != 0 : !in_sum);
+  wire evicts_now = waits && seen_c5 && partial;
+`else
   wire waits = mine && is_act && act_ok && used && (seen_c5 ? behind_now != 0 : !in_sum);
   wire evicts_now = waits && seen_c5 && partial;
+`endif
   wire asks = mine && is_ask && (begins || is_held);
+`ifdef AGG_PARENT
+  wire asks_open = mine && is_ask && (begins || (is_held && !in_sum && !reduced_c5));
+  wire is_owed = mine && (is_data || is_ask) && is_held && reduced_c5;
+`else
   wire asks_open = mine && is_ask && (begins || (is_held && !in_sum && !seen_c5));
   wire is_owed = mine && (is_data || is_ask) && is_held && seen_c5;
+`endif
   wire repeats = is_held && (|(had & ports) || in_sum || seen_c5);
   wire refuses = is_refuse || (is_data && !does_turn && !does_join) || (is_ask && !asks);
   wire [7:0] refusal = is_refuse ? code : repeats ? CODE_DUPLICATE :
       is_held || begins ? CODE_NOT_READY : late ? CODE_LATE : CODE_EARLY;
+`ifdef AGG_PARENT
+  wire [WORD_BITS-1:0] its_word = {
+    1'b1,
+    summing || summed,
+    generation,
+    its_settled,
+    stalls_before,
+    special,
+    ce,
+    not_ect,
+    ect0,
+    finished_with,
+    had,
+    holds
+  };
+`else
   wire [WORD_BITS-1:0] its_word = {
     1'b1,
     summing || summed,
@@ -681,6 +832,7 @@ module agg_slots #(
     had,
     holds
   };
+`endif
 
   always @(posedge clk) begin
     if (rst) was_reset <= 1'b1;
@@ -690,11 +842,19 @@ module agg_slots #(
     mask_c4 <= read_mask;
     {row_c3, row_c4} <= {read_row, row_c3};
     {vid_c4, first_c4} <= {read_vid, read_first};
+`ifdef AGG_PARENT
+    seen_c4 <= summed && !does_turn && !does_take;
+`else
     seen_c4 <= summed && !does_turn;
+`endif
     if (in_c4) begin
       {slot_c5, other_c5, window_c5, mask_c5} <= {slot_c4, other_c4, window_c4, mask_c4};
       {row_c5, vid_c5, first_c5} <= {row_c4, vid_c4, read_first};
+`ifdef AGG_PARENT
+      seen_c5 <= seen_c4 && !does_turn && !does_take;
+`else
       seen_c5 <= seen_c4 && !does_turn;
+`endif
       {kept_c5, copied_c5} <= {!fetch_reg, fetch_reg && copy_reg};
     end
     in_c3 <= read && !rst;
@@ -704,6 +864,10 @@ module agg_slots #(
     in_c7 <= in_c6 && !rst;
     packet_c5 <= packet_now;
     {is_act, is_refuse, is_data, is_ask, is_finish} <= rst ? 0 : {act, refuse, data, ask, finish};
+`ifdef AGG_PARENT
+    is_settle <= settle && !rst;
+    {was_settle, was_take, was_again} <= rst ? 0 : {is_settle, does_take, does_again};
+`endif
 
     // Events of the next cycle
     was_mine <= mine && !rst;
@@ -730,9 +894,15 @@ module agg_slots #(
     was_special <= does_cut ? special : special_now;
     if (does_cut) was_ecn <= ce ? ECN_CE : not_ect ? ECN_NOT_ECT : ect0 ? ECN_ECT0 : ECN_ECT1;
     else was_ecn <= ce_now ? ECN_CE : not_ect_now ? ECN_NOT_ECT : ect0_now ? ECN_ECT0 : ECN_ECT1;
+`ifdef AGG_PARENT
+    was_gen <= does_turn ? !own_sums[watched] : generation ^ does_take;
+    may_turn_was <= used && reduced_c5 && (member & ~finished_now) == 0 &&
+        vid_c5 == holds + two_windows;
+`else
     was_gen <= does_turn ? !own_sums[watched] : generation;
     may_turn_was <= used && seen_c5 && (member & ~finished_now) == 0 &&
         vid_c5 == holds + two_windows;
+`endif
     may_store_was <= may_join;
     was_used <= used;
     was_all <= (member & ~(does_cut ? had : had_now)) == 0;
@@ -748,6 +918,18 @@ module agg_slots #(
       ect0 <= ect0_now;
       special <= special_now;
     end
+`ifdef AGG_PARENT
+    if (does_take) begin
+      ce <= ce_now;
+      not_ect <= not_ect_now;
+      ect0 <= ect0_now;
+      special <= special_now;
+      summed <= 1'b0;
+      its_settled <= 1'b1;
+      generation <= !generation;
+    end
+    if (does_turn) its_settled <= !its_tree;
+`endif
     if (does_turn) begin
       finished_with <= 0;
       summed <= 1'b0;
@@ -788,8 +970,16 @@ module agg_slots #(
     if (was_reset && !rst) begin
       // agg_arbiter, agg_commit: the operations.
       `PROMISED(!(read && in_c3));
+`ifdef AGG_PARENT
+      `PROMISED(act + refuse + data + ask + finish + settle <= 1);
+      `PROMISED(!(act || refuse || data || ask || finish || settle) || in_c5);
+      // agg_up_commit, agg_jobs: a final sum is no port's, and a job stays what it is.
+      `PROMISED(!settle || (ports == 0 && ((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0));
+      if ((in_c5 || in_c6) && its_job) `PROMISED(tree == its_tree);
+`else
       `PROMISED(act + refuse + data + ask + finish <= 1);
       `PROMISED((act || refuse || data || ask || finish) == in_c5);
+`endif
       if (in_c4) begin
         `PROMISED({read_slot, read_other, read_window} == {slot_c4, other_c4, window_c4});
         `PROMISED({read_mask, read_vid, read_first} == {mask_c4, vid_c4, first_c4});
@@ -799,7 +989,11 @@ module agg_slots #(
         `PROMISED((ports & member) != 0 && (ports & (ports - 1'b1)) == 0);
         `PROMISED(((slot_c5 ^ vid_c5[SLOT_BITS-1:0]) & mask_c5) == 0);
       end
+`ifdef AGG_PARENT
+      if (in_c5 && (data || ask || act || settle)) begin
+`else
       if (in_c5 && (data || ask || act)) begin
+`endif
         // agg_jobs: a window is a power of two. agg_commit: the row of a slot.
         `PROMISED(window_c5 != 0 && (window_c5 & (window_c5 - 1'b1)) == 0);
         `PROMISED(mask_c5 == 2 * window_c5 - 1'b1);
@@ -821,13 +1015,23 @@ module agg_slots #(
   always @* begin
     if (was_reset && !rst) begin
       assert (!sums_cleared || own_sums[watched] == other_sums[watched]);
+`ifdef AGG_PARENT
+      assert (!(act_reg || refuse_reg || data_reg || ask_reg || finish_reg || is_settle) || in_c6);
+      if (takes_reg) assert (is_settle);
+`else
       assert ((act_reg || refuse_reg || data_reg || ask_reg || finish_reg) == in_c6);
+`endif
       assert ({is_act, is_refuse, is_data, is_ask, is_finish} ==
           {act_reg, refuse_reg, data_reg, ask_reg, finish_reg});
       assert (addressed_reg == in_c3 && read_reg == in_c4);
       assert (!(in_c3 && in_c4) && !(in_c4 && in_c5) && !(in_c5 && in_c6) && !(in_c6 && in_c7));
       if (in_c3 || in_c4) assert (addressed_row_reg == (in_c3 ? row_c3 : row_c4));
+`ifdef AGG_PARENT
+      assert (wrote_reg == (in_c7 && (was_data || was_act || taken)));
+      if (taken) assert (was_settle && in_c7);
+`else
       assert (wrote_reg == (in_c7 && (was_data || was_act)));
+`endif
       if (wrote_reg) assert (written_row_reg == row_c7);
       if (in_c5 || in_c6 || in_c7) assert (loaded_reg);
       assert (!(fetch_reg || swap_reg) || read_reg);
@@ -903,9 +1107,19 @@ module agg_slots #(
         if (complete) begin
           assert (complete_ports == was_ports && complete_vid == was_vid);
           assert (complete_ecn == was_ecn && complete_nonfinite == was_special);
+`ifdef AGG_PARENT
+          assert (was_cut || was_all || was_take);
+`else
           assert (was_cut || was_all);
+`endif
         end
 
+`ifdef AGG_PARENT
+        // A final sum is taken once for each own sum, and only while the slot waits for it.
+        assert (taken == was_take && again == was_again);
+        assert (!(again && owe) && !(taken && turn_over));
+
+`endif
         // A repeat or an ask is answered by the result, or by the missing members.
         assert (owe == was_owed && asked == was_asked && answer == was_answer);
         if (answer) assert (answer_code == was_code && answer_ports == was_named);
@@ -914,7 +1128,11 @@ module agg_slots #(
         assert (refused_answer == (refused && belongs_c7 && !owe &&
                                    refused_code != CODE_PAYLOAD_CRC));
         assert (timer_start == (was_turn || was_first_stall));
+`ifdef AGG_PARENT
+        if (was_data || was_ask || was_take) assert (e_gen == was_gen || !(was_used || was_turn));
+`else
         if (was_data || was_ask) assert (e_gen == was_gen || !(was_used || was_turn));
+`endif
       end
 
       // Overdue members are reported to the others, or evicted; a packet evicts nobody.
@@ -932,7 +1150,12 @@ module agg_slots #(
       assert (acted == (was_act && was_carried_out));
       if (!was_data) assert (!store && !turn_over && !timer_start && !store_ce && !store_nonfinite);
       if (!was_data && !was_ask) assert (!owe);
+`ifdef AGG_PARENT
+      if (!was_data && !was_act && !taken) assert (!complete);
+      if (!was_data && !was_ask) assert (!again);
+`else
       if (!was_data && !was_act) assert (!complete);
+`endif
       assert (store_ce == (store && ecn_c7 == ECN_CE));
       assert (store_nonfinite == (store && nonfinite_c7));
       assert (finished == was_finish);
@@ -972,6 +1195,10 @@ module agg_slots #(
         cover (was_mine && was_data && was_in_sum && refused_code == CODE_DUPLICATE);
         cover (was_cut && was_ports != 0 && was_ports != member_c7);
         cover (was_act && was_mine && evict != 0);
+`ifdef AGG_PARENT
+        cover (taken && was_mine && its_tree && complete_ports != 0);
+        cover (again && was_mine && answer);
+`endif
         cover (used && its_window == 1 && its_base != 0 && turn_over && !was_mine);
         cover (was_mine && was_first_stall && timer_start);
       end

@@ -29,7 +29,11 @@ module agg_status #(
     // Reply to a packet; at most one of answer and refuse
     input wire                 answer,
     input wire [          7:0] answer_code,
+`ifdef AGG_PARENT
+    input wire [         63:0] answer_mask,  // global ranks; also for a notice
+`else
     input wire [    PORTS-1:0] answer_mask,  // ranks; also for a notice
+`endif
     input wire                 refuse,
     input wire [          7:0] refuse_code,
     input wire [PORT_BITS-1:0] port,
@@ -55,15 +59,28 @@ module agg_status #(
     output wire [PORTS-1:0] pick_ports,  // the port, one-hot
 
     // One cycle later
+`ifdef AGG_PARENT
+    output wire [ 7:0] pick_job,
+    output wire [15:0] pick_epoch,
+    output wire [ 7:0] pick_rank,
+    output wire [ 7:0] pick_code,
+    output wire [31:0] pick_vid,
+    output wire [63:0] pick_mask
+`else
     output wire [      7:0] pick_job,
     output wire [     15:0] pick_epoch,
     output wire [      7:0] pick_rank,
     output wire [      7:0] pick_code,
     output wire [     31:0] pick_vid,
     output wire [PORTS-1:0] pick_mask
+`endif
 );
 
+`ifdef AGG_PARENT
+  localparam integer STATUS_WIDTH = 72 + 64;
+`else
   localparam integer STATUS_WIDTH = 72 + PORTS;
+`endif
   localparam [PORTS-1:0] ONE_PORT = 1;
   localparam [10:0] PAUSE = 11'd1024;  // minimum cycles from one refusal to the next
 
@@ -87,7 +104,11 @@ module agg_status #(
   wire refuses = refuse && pause_reg[10];
   wire keep = (answer || refuses) && !drop_reg[job_index];
   wire [7:0] code = answer ? answer_code : refuse_code;
+`ifdef AGG_PARENT
+  wire [63:0] mask = answer ? answer_mask : 64'd0;
+`else
   wire [PORTS-1:0] mask = answer ? answer_mask : {PORTS{1'b0}};
+`endif
   wire [PORTS-1:0] kept = keep ? ONE_PORT << port : {PORTS{1'b0}};
 
   reg [PORTS-1:0] dropped;
@@ -244,6 +265,11 @@ module agg_status #(
     if (drop_reg[its_job] || it_is_sent) waits <= 1'b0;
     if (it_keeps) begin
       waits <= 1'b1;
+`ifdef AGG_PARENT
+      its <= {
+        answer ? answer_mask : 64'd0, vid, answer ? answer_code : refuse_code, epoch, job, rank
+      };
+`else
       its <= {
         answer ? answer_mask : {PORTS{1'b0}},
         vid,
@@ -252,6 +278,7 @@ module agg_status #(
         job,
         rank
       };
+`endif
     end
     if (it_keeps) its_job <= job_index;
     if (it_is_told) told <= 1'b0;

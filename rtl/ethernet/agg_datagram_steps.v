@@ -6,6 +6,11 @@
 // whole one. The header passes while the packet's first beat waits at the input. After it, no cycle
 // is lost. A word leaves when it is full, and at the packet's end; the bytes behind the end are 0.
 //
+`ifdef AGG_PARENT
+// A packet for the parent has a header of 14 bytes, and more zeros before it: 16 more with a payload,
+// and 8 more without.
+//
+`endif
 // A packet without payload (tkeep = 0) has one beat and a header of 22 bytes; one with payload has a
 // header of 30. Outputs named takes_* are not registers: they belong to the step that is taken in
 // this cycle, and is at m_step_* in the next one. Nothing is taken without room.
@@ -29,6 +34,10 @@ module agg_datagram_steps #(
     output wire                    s_axis_tready,
     input  wire                    s_axis_tlast,
     input  wire [           239:0] s_axis_tuser,   // header, 30 bytes, on every beat
+`ifdef AGG_PARENT
+
+    input wire s_axis_tup,  // on every beat: the packet is for the parent
+`endif
 
     input  wire room,         // for a packet and a word
     output wire takes_first,  // the packet's first step
@@ -40,6 +49,10 @@ module agg_datagram_steps #(
     output wire                   m_step_bare,    // the packet has no payload
     output wire [NUMBER_BITS-1:0] m_step_number,  // in the payload, on a packet's last step
     output wire [     8*STEP-1:0] m_step_data,
+`ifdef AGG_PARENT
+
+    output wire m_step_up,  // the packet is for the parent
+`endif
 
     output wire               m_word_valid,  // with the word's last step
     output wire [8*BYTES-1:0] m_word_data
@@ -101,7 +114,14 @@ module agg_datagram_steps #(
   wire [8*BLOCK-1:0] block;
   wire [8*BLOCK-1:0] block_full = {s_axis_tuser, {8 * ZEROS{1'b0}}};
   wire [8*BLOCK-1:0] block_bare = {s_axis_tuser[8*HDR_MASK_BYTES-1:0], {8 * (ZEROS + 8) {1'b0}}};
+`ifdef AGG_PARENT
+  wire [8*BLOCK-1:0] block_up = {
+    s_axis_tuser[8*HDR_BASE_BYTES-1:0], {8 * (BLOCK - HDR_BASE_BYTES) {1'b0}}
+  };
+  assign block = s_axis_tup ? block_up : bare ? block_bare : block_full;
+`else
   assign block = bare ? block_bare : block_full;
+`endif
 
   wire [8*STEP-1:0] step = payload_reg ? s_axis_tdata[8*STEP*cut_reg+:8*STEP] :
       block[8*STEP*head+:8*STEP];
@@ -129,6 +149,13 @@ module agg_datagram_steps #(
   // -- The step, and its word ----------------------------------------------------------------------
 
   reg step_valid_reg, first_reg, last_reg, bare_reg, word_valid_reg;
+`ifdef AGG_PARENT
+  reg up_reg;
+
+  always @(posedge clk) if (take) up_reg <= s_axis_tup;
+
+  assign m_step_up = up_reg;
+`endif
   reg  [NUMBER_BITS-1:0] step_number_reg;
   reg  [     8*STEP-1:0] step_reg;
   wire [    8*BYTES-1:0] word;

@@ -11,6 +11,10 @@
 // checks are there. When a copy is taken, its payload follows at m_axis, word by word. The next copy
 // can be taken as soon as the payload before it begins: the shell looks up its address meanwhile.
 //
+`ifdef AGG_PARENT
+// The port before the last is the up port, and a packet for it has a header of 14 bytes.
+//
+`endif
 // Latency: a copy is offered two cycles after the checks came; the first word of its payload is at
 // m_axis four cycles after the copy was taken. Throughput: a word a cycle, also from copy to copy,
 // and a copy every two cycles. Not done here: addresses, frames (agg_eth_transmit), and the cutting
@@ -91,6 +95,10 @@ module agg_datagram_store #(
   localparam integer LEFT_BITS = NUMBER_BITS - WORD_SHIFT;
   localparam [13:0] FULL_BYTES = HDR_MAX_BYTES[13:0] + 14'd4 + STEP[13:0];  // payload of one step
   localparam [13:0] BARE_BYTES = HDR_MASK_BYTES[13:0] + 14'd4;
+`ifdef AGG_PARENT
+  localparam [13:0] UP_BYTES = HDR_BASE_BYTES[13:0] + 14'd4 + STEP[13:0];
+  localparam [13:0] UP_BARE_BYTES = HDR_BASE_BYTES[13:0] + 14'd4;
+`endif
   localparam [RING_BITS:0] PLACES = {1'b1, {RING_BITS{1'b0}}};
   localparam [QUEUE_BITS:0] PACKETS = {1'b1, {QUEUE_BITS{1'b0}}};
 
@@ -197,8 +205,14 @@ module agg_datagram_store #(
       bare_reg <= head_bare;
       header_reg <= header;
       ecn_reg <= head_bare ? ECN_ECT0 : header[HDR_FLAGS_LSB+:2];
+`ifdef AGG_PARENT
+      bytes_reg  <= head_bare ? (head_dest[PORTS-2] ? UP_BARE_BYTES : BARE_BYTES) :
+          ({{14 - NUMBER_BITS{1'b0}}, size} << STEP_SHIFT) +
+          (head_dest[PORTS-2] ? UP_BYTES : FULL_BYTES);
+`else
       bytes_reg  <= head_bare ? BARE_BYTES :
           ({{14 - NUMBER_BITS{1'b0}}, size} << STEP_SHIFT) + FULL_BYTES;
+`endif
       size_reg <= size[NUMBER_BITS-1:WORD_SHIFT];
       {sum_reg, crc_reg} <= checks[rd_reg];
     end

@@ -27,6 +27,9 @@ module agg_datagram_sums #(
     input wire              s_step_first,
     input wire              s_step_last,
     input wire              s_step_bare,   // with the first: the header has 22 bytes, not 30
+`ifdef AGG_PARENT
+    input wire              s_step_up,     // with the first: it has 14
+`endif
     input wire [8*STEP-1:0] s_step_data,
 
     output wire        m_valid,
@@ -64,12 +67,28 @@ module agg_datagram_sums #(
   // The start's share of the state after the first step
   localparam [31:0] START = after_zeros(STEP - ZEROS);
   localparam [31:0] START_BARE = after_zeros(STEP - ZEROS_BARE);
+`ifdef AGG_PARENT
+  localparam [31:0] START_UP = after_zeros(STEP - ZEROS - 16);
+  localparam [31:0] START_UP_BARE = after_zeros(STEP - ZEROS_BARE - 8);
+`endif
 
   // -- Steps at the pipeline's end ----------------------------------------------------------------
 
   wire adds, begins, closes, bare;
   wire low;  // of steps of one byte: a low byte of its word
   wire low_now;
+`ifdef AGG_PARENT
+  wire up;
+
+  agg_delay #(
+      .WIDTH (1),
+      .CYCLES(STAGES)
+  ) u_up (
+      .clk(clk),
+      .d  (s_step_up),
+      .q  (up)
+  );
+`endif
 
   agg_tag_delay #(
       .WIDTH (4),
@@ -136,7 +155,13 @@ module agg_datagram_sums #(
 
   always @(posedge clk) begin
     share_reg <= share;
+`ifdef AGG_PARENT
+    if (adds)
+      crc_reg <= (!begins ? moved : up ? (bare ? START_UP_BARE : START_UP) :
+          bare ? START_BARE : START) ^ enters;
+`else
     if (adds) crc_reg <= (!begins ? moved : bare ? START_BARE : START) ^ enters;
+`endif
   end
 
   // -- Sum -----------------------------------------------------------------------------------------

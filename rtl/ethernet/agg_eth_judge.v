@@ -29,11 +29,23 @@
 // cycles 2 (head), 4 (end_*) and 8 (*_good), and the verdict is there in cycle 9. Throughput: a
 // verdict a cycle.
 //
+`ifdef AGG_PARENT
+// The upward UDP port of a running tree job is ours as well. m_verdict_up marks a frame to another
+// port than own_port, and up_job is the job whose port it is.
+//
+`endif
 // Not done here: anything that depends on the aggregation header.
 
 `default_nettype none
 
+`ifdef AGG_PARENT
+module agg_eth_judge #(
+    parameter integer JOBS     = 1,
+    parameter integer JOB_BITS = 1
+) (
+`else
 module agg_eth_judge (
+`endif
     input wire clk,
     input wire rst,
 
@@ -41,6 +53,12 @@ module agg_eth_judge (
     input wire [47:0] own_mac,
     input wire [31:0] own_ip,
     input wire [15:0] own_port,
+`ifdef AGG_PARENT
+
+    // Upward UDP ports, job 0 in the lowest bits
+    input wire [   JOBS-1:0] up_runs,   // a tree job that is set up
+    input wire [16*JOBS-1:0] up_ports,
+`endif
 
     input wire [511:0] head,  // the frame's first 64 bytes, the first lowest
 
@@ -54,6 +72,11 @@ module agg_eth_judge (
     input wire transport_good,
     input wire crc_good,
 
+`ifdef AGG_PARENT
+    output wire                m_verdict_up,
+    output wire [JOB_BITS-1:0] m_verdict_up_job,
+
+`endif
     output wire       m_verdict_valid,
     output wire [2:0] m_verdict_kind,
     output wire [3:0] m_verdict_reason
@@ -113,6 +136,14 @@ module agg_eth_judge (
 
   reg ours_reg, broadcast_reg, arp_reg, ipv4_reg, request_reg, header_reg, fragment_reg;
   reg brief_reg, address_reg, udp_reg, echo_reg, length_reg, unsummed_reg, port_reg, short_reg;
+`ifdef AGG_PARENT
+  reg [JOBS-1:0] up_reg;
+  integer j;
+
+  always @(posedge clk) begin
+    for (j = 0; j < JOBS; j = j + 1) up_reg[j] <= up_runs[j] && up_ports[16*j+:16] == to_port;
+  end
+`endif
 
   always @(posedge clk) begin
     ours_reg      <= to_mac == own_mac;
@@ -152,12 +183,40 @@ module agg_eth_judge (
     else inner = NONE;
 
     if (echo_reg) late = ECHO;
+`ifdef AGG_PARENT
+    else if (!port_reg && up_reg == {JOBS{1'b0}}) late = UDP_PORT;
+`else
     else if (!port_reg) late = UDP_PORT;
+`endif
     else if (short_reg) late = SHORT;
     else late = NONE;
   end
 
   reg fragment_4_reg, brief_4_reg;
+`ifdef AGG_PARENT
+  reg up_4_reg;
+  reg [JOB_BITS-1:0] up_job, up_job_4_reg;
+  integer n;
+
+  always @* begin
+    up_job = {JOB_BITS{1'b0}};
+    for (n = 0; n < JOBS; n = n + 1) if (up_reg[n]) up_job = up_job | n[JOB_BITS-1:0];
+  end
+
+  always @(posedge clk) begin
+    up_4_reg     <= !port_reg;
+    up_job_4_reg <= up_job;
+  end
+
+  agg_delay #(
+      .WIDTH (1 + JOB_BITS),
+      .CYCLES(5)
+  ) u_up (
+      .clk(clk),
+      .d  ({up_4_reg, up_job_4_reg}),
+      .q  ({m_verdict_up, m_verdict_up_job})
+  );
+`endif
 
   always @(posedge clk) begin
     outer_reg      <= outer;

@@ -14,7 +14,13 @@
 // reasons):
 //   mac, ip, port  sender: an ARP request's own; otherwise those of Ethernet, IPv4 and UDP
 //   ecn            of IPv4
+`ifdef AGG_PARENT
+//   header         bytes 42 to 63: the aggregation header. The last 8 belong to a write and to packets
+//                  of the parent
+//   up, up_job     the frame is for the upward UDP port of that job
+`else
 //   header         bytes 42 to 63: the aggregation header. The last 8 belong to a write alone
+`endif
 //   bytes          datagram: those of the payload. Echo: those of its data, from byte 42 on
 //   echo           bytes 36 to 41: an echo request's checksum, identifier and sequence number
 //
@@ -29,6 +35,10 @@
 `default_nettype none
 
 module agg_eth_receive #(
+`ifdef AGG_PARENT
+    parameter integer JOBS = 1,
+    parameter integer JOB_BITS = 1,
+`endif
     parameter integer BYTES = 8,  // in a beat: 1, 8 or 64
     parameter integer FRAME_BYTES = 9018  // largest frame, without FCS
 ) (
@@ -39,6 +49,14 @@ module agg_eth_receive #(
     input wire [47:0] own_mac,
     input wire [31:0] own_ip,
     input wire [15:0] own_port,
+`ifdef AGG_PARENT
+
+    // Upward UDP ports, and what a verdict says of them; see agg_eth_judge
+    input  wire [    JOBS-1:0] up_runs,
+    input  wire [ 16*JOBS-1:0] up_ports,
+    output wire                m_verdict_up,
+    output wire [JOB_BITS-1:0] m_verdict_up_job,
+`endif
 
     input wire               s_axis_tvalid,
     input wire [8*BYTES-1:0] s_axis_tdata,   // first byte lowest
@@ -373,7 +391,18 @@ module agg_eth_receive #(
     end
   endgenerate
 
+`ifdef AGG_PARENT
+  agg_eth_judge #(
+      .JOBS    (JOBS),
+      .JOB_BITS(JOB_BITS)
+  ) u_judge (
+      .up_runs         (up_runs),
+      .up_ports        (up_ports),
+      .m_verdict_up    (m_verdict_up),
+      .m_verdict_up_job(m_verdict_up_job),
+`else
   agg_eth_judge u_judge (
+`endif
       .clk             (clk),
       .rst             (rst),
       .own_mac         (own_mac),

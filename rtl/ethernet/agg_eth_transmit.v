@@ -8,12 +8,20 @@
 //            datagram needs no padding
 //        64  CRC behind a header of 22 bytes
 //        72  payload, and its CRC right behind it
+`ifdef AGG_PARENT
+//        56  instead, the payload behind a header of 14 bytes, and its CRC
+`endif
 //
 // The header is shifted out of one register, with the CRC of a bare datagram behind it. Byte 72 is
 // the first of a word of 1 or 8 bytes. Words of 64 bytes are rotated by CARRY = 8: what is left of
 // the header, and then of each word of the payload, goes in front of the next one. Behind the
 // payload, the register takes what is left, and the CRC.
 //
+`ifdef AGG_PARENT
+// Byte 56 is such a byte as well, but words of 64 bytes are rotated by 56 then: all bytes of the header
+// go in front of the payload's first word. The UDP port that a datagram comes from is s_copy_source.
+//
+`endif
 // Checksums take two cycles, while the fields wait at the input. The first word is at the output
 // four cycles after its fields are offered. Frames follow without an idle cycle if fields and
 // payload are there in time, and if a frame has three words or more; so words of 64 bytes need
@@ -34,7 +42,11 @@ module agg_eth_transmit #(
     // The card's own address
     input wire [47:0] own_mac,  // first byte highest, as in the registers
     input wire [31:0] own_ip,
+`ifdef AGG_PARENT
+    input wire [15:0] s_copy_source,  // the UDP port from which this copy leaves
+`else
     input wire [15:0] own_port,
+`endif
 
     // A datagram and its receiver
     input  wire         s_copy_valid,
@@ -43,7 +55,11 @@ module agg_eth_transmit #(
     input  wire [ 31:0] s_copy_ip,
     input  wire [ 15:0] s_copy_port,
     input  wire [  1:0] s_copy_ecn,
+`ifdef AGG_PARENT
+    input  wire [  1:0] s_copy_size,    // of the header: 14, 22, or 30 and 14 bytes with a payload
+`else
     input  wire [  1:0] s_copy_size,    // of the header: 14, 22, or 30 bytes with a payload
+`endif
     input  wire [239:0] s_copy_header,  // low bytes first; those beyond its size are ignored
     input  wire [ 13:0] s_copy_bytes,   // of the datagram
     input  wire [ 31:0] s_copy_crc,     // low byte first
@@ -68,7 +84,12 @@ module agg_eth_transmit #(
   localparam integer BEFORE = 42;  // bytes of Ethernet, IPv4 and UDP headers
   localparam integer LONGEST = BEFORE + HDR_MAX_BYTES;
   localparam integer CARRY = LONGEST % BYTES;  // bytes of the last word before the payload
+`ifdef AGG_PARENT
+  localparam integer DEEP = (BEFORE + HDR_BASE_BYTES) % BYTES;  // the same, of a header of 14 bytes
+  localparam integer WINDOW = BYTES + DEEP + 4;  // what a word of the payload makes known
+`else
   localparam integer WINDOW = BYTES + CARRY + 4;  // what a word of the payload makes known
+`endif
 
   generate
     if (BYTES != 1 && BYTES != 8 && BYTES != 64) begin : g_bytes
@@ -90,25 +111,42 @@ module agg_eth_transmit #(
   reg [16:0] own_sum_reg, own_udp_fold_reg, own_ip_fold_reg;
   reg [17:0] own_udp_reg, own_ip_reg;
   reg [15:0] udp_part_reg, ip_part_reg;
+`ifdef AGG_PARENT
+  reg [17:0] rest_reg;
+  reg [16:0] dest_reg, udp_reg, ip_reg;
+`else
   reg [16:0] rest_reg, dest_reg, udp_reg, ip_reg;
+`endif
   reg [18:0] udp_sum_reg, ip_sum_reg;
   reg [1:0] waited_reg;  // cycles for which the fields have waited, up to 2
 
   always @(posedge clk) begin
     own_sum_reg      <= {1'b0, own_ip[31:16]} + {1'b0, own_ip[15:0]};
+`ifdef AGG_PARENT
+    own_udp_reg      <= {1'b0, ~own_sum_reg} + {2'b0, UDP_CONSTANT};
+`else
     own_udp_reg      <= {1'b0, ~own_sum_reg} + {2'b0, ~own_port} + {2'b0, UDP_CONSTANT};
+`endif
     own_ip_reg       <= {1'b0, own_sum_reg} + {2'b0, IP_CONSTANT};
     own_udp_fold_reg <= {1'b0, own_udp_reg[15:0]} + {15'd0, own_udp_reg[17:16]};
     own_ip_fold_reg  <= {1'b0, own_ip_reg[15:0]} + {15'd0, own_ip_reg[17:16]};
     udp_part_reg     <= own_udp_fold_reg[15:0] + {15'd0, own_udp_fold_reg[16]};
     ip_part_reg      <= own_ip_fold_reg[15:0] + {15'd0, own_ip_fold_reg[16]};
 
+`ifdef AGG_PARENT
+    rest_reg         <= {2'b0, ~s_copy_sum} + {2'b0, ~s_copy_port} + {2'b0, ~s_copy_source};
+`else
     rest_reg         <= {1'b0, ~s_copy_sum} + {1'b0, ~s_copy_port};
+`endif
     dest_reg         <= {1'b0, s_copy_ip[31:16]} + {1'b0, s_copy_ip[15:0]};
     udp_reg          <= {1'b0, udp_part_reg} + {1'b0, ~{1'b0, s_copy_bytes, 1'b0}};
     ip_reg           <= {1'b0, ip_part_reg} + {3'b0, s_copy_bytes};
 
+`ifdef AGG_PARENT
+    udp_sum_reg      <= {1'b0, rest_reg} + {2'b0, ~dest_reg} + {2'b0, udp_reg};
+`else
     udp_sum_reg      <= {2'b0, rest_reg} + {2'b0, ~dest_reg} + {2'b0, udp_reg};
+`endif
     ip_sum_reg       <= {2'b0, ip_reg} + {2'b0, dest_reg} + {17'd0, s_copy_ecn};
   end
 
@@ -160,7 +198,11 @@ module agg_eth_transmit #(
     turned16(folded(udp_sum_reg)),
     turned16(udp_bytes),
     turned16(s_copy_port),
+`ifdef AGG_PARENT
+    turned16(s_copy_source),
+`else
     turned16(own_port),
+`endif
     turned32(s_copy_ip),
     turned32(own_ip),
     turned16(~folded(ip_sum_reg)),
@@ -194,12 +236,31 @@ module agg_eth_transmit #(
 
   localparam [6:0] WORD = BYTES[6:0];
   localparam [6:0] BESIDE = CARRY[6:0] + 7'd4;
+`ifdef AGG_PARENT
+  localparam [6:0] BESIDE_DEEP = DEEP[6:0] + 7'd4;
+  localparam integer KEPT = DEEP + 4;  // bytes of the window behind a word
+  localparam [8*KEPT-1:0] CARRIED = ~({8 * KEPT{1'b1}} << 8 * CARRY);
+  localparam [8*KEPT-1:0] CARRIED_DEEP = ~({8 * KEPT{1'b1}} << 8 * DEEP);
+  reg deep_reg;  // the payload is behind a header of 14 bytes
+`else
   localparam [8*(CARRY+4)-1:0] CARRIED = ~({8 * (CARRY + 4) {1'b1}} << 8 * CARRY);
+`endif
 
   // The word of the payload behind what is left of the one before, and the CRC behind both
   reg [8*WINDOW-1:0] window;
   integer i;
 
+`ifdef AGG_PARENT
+  always @* begin
+    window = {{8 * KEPT{1'b0}}, s_axis_tdata} << (deep_reg ? 8 * DEEP : 8 * CARRY);
+    window = window |
+        {{8 * BYTES{1'b0}}, hold_reg[8*KEPT-1:0] & (deep_reg ? CARRIED_DEEP : CARRIED)};
+    for (i = STEP; i <= BYTES; i = i + STEP)
+    if (s_axis_tlast && tail_reg == i[6:0])
+      window = window | ({{8 * (WINDOW - 4) {1'b0}}, crc_reg} <<
+          (deep_reg ? 8 * (DEEP + i) : 8 * (CARRY + i)));
+  end
+`else
   always @* begin
     window = {{8 * (CARRY + 4) {1'b0}}, s_axis_tdata} << 8 * CARRY;
     window = window | {{8 * BYTES{1'b0}}, hold_reg[8*(CARRY+4)-1:0] & CARRIED};
@@ -207,6 +268,7 @@ module agg_eth_transmit #(
     if (s_axis_tlast && tail_reg == i[6:0])
       window = window | ({{8 * (WINDOW - 4) {1'b0}}, crc_reg} << 8 * (CARRY + i));
   end
+`endif
 
   wire free = !valid_reg || m_axis_tready;
   wire moves = free && (sends_reg || (merges_reg && s_axis_tvalid));
@@ -214,8 +276,15 @@ module agg_eth_transmit #(
   wire ends = sends_reg ? !payload_reg && fits : merges_reg && s_axis_tlast && end_fits_reg;
   wire idle = !sends_reg && !merges_reg;
   wire [6:0] bytes = sends_reg ? left_reg : merges_reg && s_axis_tlast ? end_reg : WORD;
+`ifdef AGG_PARENT
+  // Bytes of the payload's last word: a payload is 34 or 18 bytes shorter than its datagram.
+  wire deep = s_copy_size == 2'd3;
+  wire [6:0] tail = ((s_copy_bytes[6:0] - (deep ? 7'd19 : 7'd35)) & (WORD - 7'd1)) + 7'd1;
+  wire [6:0] end_of_tail = tail + (deep ? BESIDE_DEEP : BESIDE);
+`else
   // Bytes of the payload's last word: a payload is 34 bytes shorter than its datagram.
   wire [6:0] tail = ((s_copy_bytes[6:0] - 7'd35) & (WORD - 7'd1)) + 7'd1;
+`endif
   wire load = s_copy_valid && s_copy_ready;
 
   assign s_copy_ready  = waited_reg[1] && (idle || (moves && ends));
@@ -242,7 +311,11 @@ module agg_eth_transmit #(
           merges_reg  <= 1'b1;
         end
       end else begin
+`ifdef AGG_PARENT
+        hold_reg <= {{8 * (LONGEST - KEPT) {1'b0}}, window[8*BYTES+:8*KEPT]};
+`else
         hold_reg <= {{8 * (LONGEST - CARRY - 4) {1'b0}}, window[8*BYTES+:8*(CARRY+4)]};
+`endif
         left_reg <= end_reg - WORD;
         if (s_axis_tlast) begin
           sends_reg  <= 1'b1;
@@ -255,6 +328,20 @@ module agg_eth_transmit #(
       end
     end
 
+`ifdef AGG_PARENT
+    if (load) begin
+      sends_reg    <= BYTES != 64 || !deep;
+      merges_reg   <= BYTES == 64 && deep;
+      payload_reg  <= s_copy_size[1] && (BYTES != 64 || !deep);
+      deep_reg     <= deep;
+      hold_reg     <= header;
+      left_reg     <= deep ? 7'd56 : s_copy_size[1] ? 7'd72 : s_copy_size[0] ? 7'd68 : 7'd60;
+      crc_reg      <= s_copy_crc;
+      tail_reg     <= tail;
+      end_reg      <= end_of_tail;
+      end_fits_reg <= end_of_tail <= WORD;
+    end
+`else
     if (load) begin
       sends_reg    <= 1'b1;
       payload_reg  <= s_copy_size[1];
@@ -265,6 +352,7 @@ module agg_eth_transmit #(
       end_reg      <= tail + BESIDE;
       end_fits_reg <= tail + BESIDE <= WORD;
     end
+`endif
 
     if (rst) begin
       waited_reg <= 2'd0;

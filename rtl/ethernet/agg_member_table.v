@@ -68,6 +68,13 @@ module agg_member_table #(
     input  wire packets_busy,    // a packet was looked up, and the core has not judged it
     input  wire packet_started,  // a packet of the core, in the cycle of port_start; at most 255
     input  wire packet_left,     // the oldest of them has left, with all its copies
+`ifdef AGG_PARENT
+
+    // agg_parent_table changes with the entries of the commit's job
+    output wire receives,  // a pulse: those for received packets are being rewritten
+    output wire sends,     // a pulse: those for packets that leave are
+    output wire partial,   // the entries are not whole
+`endif
 
     // The sender of a packet, for each Ethernet port
     input  wire [          ETHERNET-1:0] from_en,
@@ -312,6 +319,11 @@ module agg_member_table #(
   assign commit_done  = done_reg;
   assign members_same = same_reg;
   assign hold_packets = hold_reg;
+`ifdef AGG_PARENT
+  assign receives = answered && set_up_reg;
+  assign sends    = at_reg[STATE_STORE] && final_row;
+  assign partial  = closed_reg;
+`endif
 
   // -- The table, for received packets ------------------------------------------------------------
 

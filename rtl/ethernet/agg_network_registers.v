@@ -97,6 +97,12 @@ module agg_network_registers #(
     input  wire                 commit_ready,
     output wire                 commit_answered,
     input  wire                 commit_done,
+`ifdef AGG_PARENT
+
+    // agg_parent_table, which has table_clear and table_mac as well
+    output wire        parent_write,
+    input  wire [63:0] parent_value,
+`endif
 
     // agg_network_counters
     output wire [ 4:0] count_index,
@@ -105,6 +111,9 @@ module agg_network_registers #(
 
   `include "zwire.vh"
   `include "znetwork.vh"
+`ifdef AGG_PARENT
+  `include "ztrees.vh"
+`endif
 
   localparam integer STATE_IDLE = 0;
   localparam integer STATE_DECIDE = 1;
@@ -132,7 +141,12 @@ module agg_network_registers #(
   localparam integer AT_CARD_ADDRESS = 5;
   localparam integer AT_CARD_MAC = 6;
   localparam integer AT_MEMBER = 7;
+`ifdef AGG_PARENT
+  localparam integer AT_PARENT = 8;
+  localparam integer PLACES = 9;
+`else
   localparam integer PLACES = 8;
+`endif
 
   reg [STATES-1:0] at_state_reg;  // one-hot
   reg [2:0] step_reg;
@@ -156,6 +170,9 @@ module agg_network_registers #(
   reg is_low_reg, is_member_reg, is_job_reg, is_counter_reg;
   reg low_lease_reg, low_source_reg, low_source_mac_reg, low_card_reg, low_card_mac_reg;
   reg low_owner_reg, low_free_reg, low_commit_reg;
+`ifdef AGG_PARENT
+  reg low_parent_reg;
+`endif
   reg [6:0] differs_reg;  // from the owner, by byte
   reg [5:0] lease_bytes_reg;  // of the value: bytes 0 to 4 are not zero, and nor are the bits above
   reg lease_high_reg;  // bit 40
@@ -176,6 +193,9 @@ module agg_network_registers #(
     low_owner_reg <= low_place == REG_OWNER;
     low_free_reg <= low_place == REG_RELEASE || low_place == REG_RESET;
     low_commit_reg <= low_place == REG_JOB_COMMIT;
+`ifdef AGG_PARENT
+    low_parent_reg <= low_place == REG_PARENT_ADDRESS || low_place == REG_PARENT_MAC;
+`endif
     for (b = 0; b < 4; b = b + 1) begin
       differs_reg[b] <= s_access_ip[8*b+:8] != owner_ip_reg[8*b+:8];
     end
@@ -209,6 +229,9 @@ module agg_network_registers #(
     at_reg[AT_CARD_ADDRESS] <= is_low_reg && low_card_reg;
     at_reg[AT_CARD_MAC] <= is_low_reg && low_card_mac_reg;
     at_reg[AT_MEMBER] <= is_member_reg && port_exists_reg;
+`ifdef AGG_PARENT
+    at_reg[AT_PARENT] <= is_low_reg && low_parent_reg;
+`endif
     takes_reg <= is_low_reg && low_owner_reg && s_access_write;
     frees_reg <= is_low_reg && low_free_reg && s_access_write;
     commits_reg <= is_low_reg && low_commit_reg && s_access_write && job_exists_reg;
@@ -245,6 +268,9 @@ module agg_network_registers #(
         {64{at_reg[AT_SOURCE_MAC]}} & {8'd0, s_access_ethernet, s_access_mac} |
         {64{at_reg[AT_JOB] || at_reg[AT_MEMBER]}} & table_value |
         {64{at_reg[AT_COUNTER]}} & {32'd0, count_value} |
+`ifdef AGG_PARENT
+        {64{at_reg[AT_PARENT]}} & parent_value |
+`endif
         {64{at_reg[AT_LEASE]}} & {23'd0, lease_reg} |
         {64{at_reg[AT_CARD_ADDRESS]}} & {16'd0, card_address_reg} |
         {64{at_reg[AT_CARD_MAC]}} & {8'd0, card_mac_reg};
@@ -323,6 +349,9 @@ module agg_network_registers #(
   assign commit_start    = decided && !here_reg && prepares;
   assign commit_answered = settled && prepared_reg;
   assign table_write     = at_state_reg[STATE_ACT] && writes_reg && at_reg[AT_MEMBER];
+`ifdef AGG_PARENT
+  assign parent_write    = at_state_reg[STATE_ACT] && writes_reg && at_reg[AT_PARENT];
+`endif
 
   // -- The card's own address ---------------------------------------------------------------------
 

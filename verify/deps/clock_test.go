@@ -18,11 +18,12 @@ var sleepers = map[string]string{
 	"driver/pending_test.go Read":                   "a link of tests in bubbles alone",
 	"driver/peer_test.go babble":                    "is called in bubbles alone",
 	"driver/deadlines_test.go stallAtRandom":        "is called in bubbles alone",
+	"driver/roce/fabric_test.go await":              "is called in bubbles alone",
+	"driver/roce/fabric_test.go run":                "runs in bubbles alone",
 	"driver/selftest/selftest_test.go Write":        "a link of tests in bubbles alone",
 	"driver/transport/bridge/bridge_test.go Read":   "babbles in a bubble alone",
 	"driver/transport/ftdi/ftdi_test.go Read":       "babbles in a bubble alone",
 	"driver/transport/transport_test.go traceEnd":   "another process, which takes its time; its host waits for its end however long",
-	"verify/system/usb/kernel/guest_test.go until":  "the console of a machine in QEMU may say nothing for ever",
 	"verify/system/usb/kernel/kernel_test.go steps": "asks a machine in QEMU for minutes",
 	"verify/system/usb/kernel/kernel_test.go fails": "asks a machine in QEMU for minutes",
 }

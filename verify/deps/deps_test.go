@@ -36,13 +36,14 @@ var allowed = map[string][]string{
 	"driver/model": {"driver/wire"},
 
 	// Like the model, the card in software shares nothing with what it is compared with.
-	"driver/cpu":                      {"driver/wire", "driver/frame", "driver/cpu/arithmetic"},
+	"driver/cpu":                      {"driver/wire", "driver/frame", "driver/schedule", "driver/cpu/arithmetic"},
 	"driver/cpu/arithmetic":           {"driver/wire", "driver/cpu/arithmetic/constants"},
 	"driver/cpu/arithmetic/constants": {},
 	"driver/cpu/arithmetic/asm":       {"driver/cpu/arithmetic/constants"},
 
 	"driver/npy":                 {},
 	"driver/quant":               {},
+	"driver/schedule":            {},
 	"driver/element":             {"driver/wire"},
 	"driver/frame":               {"driver/wire"},
 	"driver/frame/asm":           {},
@@ -56,10 +57,11 @@ var allowed = map[string][]string{
 	"driver/transport/bridge":    {"driver/frame", "driver/wire"},
 	"driver/transport/ftdi":      {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
 	"driver/transport/ft60x":     {"driver/transport/bulk", "driver/transport/bridge", "driver/wire"},
+	"driver/transport/rdma":      {"driver/daemon/protocol"},
 	"driver/transport/serve":     {"driver/transport", "driver/daemon/protocol", "driver/daemon/protocol/rpc", "driver/daemon/ring", "driver/transport/udp"},
 	"driver/transport/udp":       {"driver/transport", "driver/wire"},
 	"driver/transport/usb":       {"driver/transport", "driver/transport/bulk", "driver/transport/ftdi", "driver/transport/ft60x"},
-	"driver":                     {"driver/wire", "driver/frame", "driver/element", "driver/transport", "driver/transport/...", "driver/model", "driver/cpu", "driver/daemon/protocol"},
+	"driver":                     {"driver/wire", "driver/frame", "driver/element", "driver/schedule", "driver/transport", "driver/transport/...", "driver/model", "driver/cpu", "driver/daemon/protocol"},
 	"driver/daemon":              {"driver", "driver/daemon/protocol", "driver/daemon/protocol/rpc", "driver/daemon/ring", "driver/element", "driver/frame", "driver/transport", "driver/wire"},
 	"driver/daemon/protocol":     {},
 	"driver/daemon/ring":         {},
@@ -70,16 +72,50 @@ var allowed = map[string][]string{
 	"driver/virtual/clock":       {},
 	"driver/virtual/udp":         {"driver/virtual/clock", "driver/wire"},
 	"driver/virtual/ethernet":    {"driver/virtual/clock", "driver/wire"},
+	"driver/virtual/cable":       {"driver/virtual/clock", "driver/virtual/ethernet"},
+	"driver/virtual/rc":          {"driver/virtual/clock", "driver/virtual/ethernet", "driver/wire"},
+	"driver/virtual/rc/stack":    {"driver/daemon/protocol", "driver/transport/rdma", "driver/virtual/clock", "driver/virtual/frameport", "driver/virtual/rc", "driver/wire"},
+	"driver/virtual/ring":        {"driver/virtual/cable", "driver/virtual/ethernet", "driver/virtual/rc"},
 	"driver/virtual/frameport":   {"driver/virtual/clock", "driver/virtual/ethernet"},
 	"driver/virtual/simulator":   {"driver/virtual/clock"},
 	"driver/virtual/capture":     {"driver/frame", "driver/virtual/clock", "driver/virtual/ethernet", "driver/wire"},
+	"driver/roce":                {"driver", "driver/daemon/protocol", "driver/transport", "driver/transport/rdma", "driver/transport/serve", "driver/transport/udp", "driver/wire"},
 	"driver/selftest":            {"driver", "driver/wire", "driver/frame", "driver/element", "driver/transport"},
-	"driver/reduction":           {"driver", "driver/wire", "driver/element", "driver/npy", "driver/quant", "driver/transport"},
-	"driver/cmd/tributary": {"driver", "driver/daemon", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/reduction", "driver/shell",
+	// The planners. What checks a plan shares the files' formats with them, and nothing else.
+	"driver/planner/topology": {},
+	"driver/planner/plan":     {"driver/planner/topology"},
+	"driver/planner/check":    {"driver/planner/plan", "driver/planner/topology"},
+	"driver/planner/draw":     {"driver/planner/plan", "driver/planner/topology"},
+	"driver/planner/highs":    {},
+	"driver/planner/pack":     {},
+	"driver/planner/network":  {"driver/planner/topology"},
+	"driver/planner/fit":      {"driver/planner/network", "driver/planner/topology"},
+	"driver/planner/every":    {"driver/planner/network", "driver/planner/topology"},
+	"driver/planner/relax":    {"driver/planner/fit", "driver/planner/highs", "driver/planner/network", "driver/planner/topology"},
+	"driver/planner/columns":  {"driver/planner/fit", "driver/planner/highs", "driver/planner/network", "driver/planner/pack", "driver/planner/relax", "driver/planner/topology"},
+	"driver/planner/baseline": {"driver/planner/fit", "driver/planner/network", "driver/planner/topology"},
+	"driver/planner/grid":     {"driver/planner/fit", "driver/planner/highs", "driver/planner/network", "driver/planner/relax"},
+	"driver/planner/inart":    {"driver/planner/columns", "driver/planner/fit", "driver/planner/grid", "driver/planner/highs", "driver/planner/network", "driver/planner/topology"},
+	"driver/planner": {"driver/planner/baseline", "driver/planner/columns", "driver/planner/grid", "driver/planner/highs", "driver/planner/inart", "driver/planner/network",
+		"driver/planner/plan", "driver/planner/topology"},
+	"driver/planner/simulate": {"driver/planner/plan", "driver/planner/topology"},
+	"driver/planner/run":      {"driver", "driver/element", "driver/planner/plan", "driver/planner/topology", "driver/schedule", "driver/transport", "driver/virtual/udp", "driver/wire"},
+
+	// Collectives of members in other processes, on hosts and on cards.
+	"driver/collective":       {"driver", "driver/element", "driver/transport", "driver/wire"},
+	"driver/collective/bench": {"driver/collective", "driver/element", "driver/wire"},
+	// Members that come and go. etcd is registered by import.
+	"driver/collective/membership":                {},
+	"driver/collective/membership/etcd":           {"driver/collective/membership"},
+	"driver/collective/membership/membershiptest": {"driver/collective/membership"},
+	"driver/collective/elastic":                   {"driver", "driver/collective", "driver/collective/membership", "driver/wire"},
+
+	"driver/reduction": {"driver", "driver/wire", "driver/element", "driver/schedule", "driver/npy", "driver/quant", "driver/transport"},
+	"driver/cmd/tributary": {"driver", "driver/collective", "driver/collective/bench", "driver/collective/membership", "driver/daemon", "driver/schedule", "driver/wire", "driver/frame", "driver/element", "driver/npy", "driver/planner", "driver/planner/check", "driver/planner/draw", "driver/planner/highs", "driver/planner/plan", "driver/planner/run", "driver/planner/simulate", "driver/planner/topology", "driver/reduction", "driver/roce", "driver/shell",
 		"driver/selftest", "driver/transport", "driver/transport/record", "driver/transport/scratch", "driver/transport/bulk", "driver/transport/serial", "driver/transport/serve", "driver/transport/usb", "driver/virtual/capture", "driver/virtual/clock", "driver/virtual/ethernet", "driver/virtual/frameport", "driver/virtual/pty", "driver/virtual/simulator", "driver/virtual/udp", "driver/virtual/usbip"},
 
-	// The library for C and Python: the driver, and the scheme of daemons.
-	"driver/capi": {"driver", "driver/element", "driver/wire", "driver/transport/serve", "driver/transport/usb"},
+	// The library for C and Python: the driver, the schemes of daemons, and a daemon in the program.
+	"driver/capi": {"driver", "driver/daemon", "driver/element", "driver/roce", "driver/wire", "driver/transport/serve", "driver/transport/usb"},
 
 	// The generator's pipeline: config, plan, netlist, Verilog, folder.
 	"hwgen/tables":  {"driver/wire"},
@@ -104,18 +140,26 @@ var allowed = map[string][]string{
 	"verify/reference/operands": {"driver/wire"},
 	"verify/reference/sums":     {}, // a test: it checks that every part knows every sum
 
-	// The explorer follows the specification alone. It could not find a mistake in code that it
-	// shared with the other packages.
-	"verify/protocol/explore": {},
-	"verify/protocol/carry":   {},
-	"verify/protocol/hosts":   {},
-	"verify/protocol/trees":   {},
+	// Each explorer follows its specification alone. It could not find a mistake in code that it
+	// shared with the other packages. What explorers share knows no protocol.
+	"verify/protocol/explorer":              {},
+	"verify/protocol/explorer/explorertest": {"verify/protocol/explorer"},
+	"verify/protocol/explore":               {"verify/protocol/explorer"},
+	"verify/protocol/carry":                 {"verify/protocol/explorer"},
+	"verify/protocol/hosts":                 {"verify/protocol/explorer"},
+	"verify/protocol/trees":                 {"verify/protocol/explorer"},
+	"verify/protocol/forest":                {"verify/protocol/explorer"},
+	"verify/protocol/roce":                  {"verify/protocol/explorer"},
 
 	// The checks. No package imports them, and they run the commands.
-	"verify/system/bench":    {"driver", "driver/wire", "driver/frame", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/reference/operands", "verify/reference/oracle"},
-	"verify/gateware/mutate": {"hwgen/leaf"},
-	"verify/gateware/synth":  {"hwgen/cells", "hwgen/boards"},
-	"verify/system/faults":   {"driver/frame", "driver/transport", "driver/wire"},
+	"verify/system/bench":       {"driver", "driver/collective", "driver/collective/bench", "driver/planner", "driver/planner/check", "driver/planner/highs", "driver/planner/plan", "driver/planner/topology", "driver/wire", "driver/frame", "driver/model", "driver/virtual/udp", "driver/virtual/cable", "driver/virtual/ethernet", "driver/virtual/rc", "driver/virtual/ring", "driver/npy", "driver/transport", "driver/transport/serve", "driver/virtual/usbip", "verify/system/usb/testbed", "verify/system/faults", "verify/system/frames", "verify/reference/operands", "verify/reference/oracle"},
+	"verify/gateware/mutate":    {"hwgen/leaf"},
+	"verify/gateware/releasing": {"hwgen/config", "hwgen/emit", "hwgen/plan", "rtl"},
+	"verify/gateware/synth":     {"hwgen/cells", "hwgen/boards"},
+	// What the simulations of scale share, and the cards that hwgen makes of their commands.
+	"verify/scale/archive":             {},
+	"verify/scale/archive/archivetest": {"hwgen/config", "hwgen/emit", "hwgen/plan", "rtl", "verify/scale/archive"},
+	"verify/system/faults":             {"driver/frame", "driver/transport", "driver/virtual/udp", "driver/wire"},
 	"verify/system/soak": {"driver", "driver/daemon", "driver/frame", "driver/transport", "driver/transport/serve", "driver/virtual/clock", "driver/virtual/ethernet", "driver/virtual/frameport",
 		"driver/virtual/simulator", "driver/wire", "verify/system/faults", "verify/system/frames"},
 	"verify/system/shared":     {"driver", "driver/daemon", "driver/daemon/protocol", "driver/frame", "driver/model", "driver/transport", "driver/transport/serve", "driver/wire", "verify/reference/oracle"},
@@ -130,14 +174,24 @@ var testsNever = map[string][]string{
 	"driver/wire":           {"hwgen/...", "verify/..."},
 	"driver/model":          {"hwgen/...", "driver", "driver/frame"},
 	"driver/cpu/arithmetic": {"hwgen/...", "driver", "driver/frame"},
-	// Not even its tests.
-	"verify/protocol/explore": {"driver", "driver/...", "hwgen/...", "verify/..."},
-	"verify/protocol/carry":   {"driver", "driver/...", "hwgen/...", "verify/..."},
-	"verify/protocol/hosts":   {"driver", "driver/...", "hwgen/...", "verify/..."},
-	"verify/protocol/trees":   {"driver", "driver/...", "hwgen/...", "verify/..."},
-	"verify/protocol/walks":   {"driver", "hwgen/..."},
-	"hwgen/...":               {"driver/model", "driver"},
+	// Not even their tests.
+	"verify/protocol/explorer/...": notExplorers,
+	"verify/protocol/explorer":     notExplorers,
+	"verify/protocol/explore":      notExplorers,
+	"verify/protocol/carry":        notExplorers,
+	"verify/protocol/hosts":        notExplorers,
+	"verify/protocol/trees":        notExplorers,
+	"verify/protocol/forest":       notExplorers,
+	"verify/protocol/roce":         notExplorers,
+	"verify/protocol/walks":        {"driver", "hwgen/..."},
+	"hwgen/...":                    {"driver/model", "driver"},
 }
+
+// notExplorers lists what no test of an explorer may import: all but verify/protocol/explorer and the
+// tests that it has for them.
+var notExplorers = []string{"driver", "driver/...", "hwgen/...", "rtl", "verify/gateware/...", "verify/reference/...", "verify/system/...",
+	"verify/protocol/explore", "verify/protocol/carry", "verify/protocol/hosts", "verify/protocol/trees", "verify/protocol/forest", "verify/protocol/roce",
+	"verify/protocol/treenet", "verify/protocol/walks"}
 
 type goPackage struct {
 	ImportPath                         string

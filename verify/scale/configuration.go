@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"tributary/verify/scale/archive"
 	"tributary/verify/scale/sim"
 )
 
@@ -16,20 +15,13 @@ import (
 // committed before the first comparison ran.
 type configuration struct {
 	ClockMHz      float64                 `json:"clock_mhz"` // of all cards
-	Cards         map[string]card         `json:"cards"`
+	Cards         map[string]archive.Card `json:"cards"`
 	Networks      map[string]network      `json:"networks"`
 	Distributions map[string]distribution `json:"distributions"`
 	TCP           tcp                     `json:"tcp"`
 	Job           job                     `json:"job"`
 	Transports    []transport             `json:"transports"`
 	Suites        []suite                 `json:"suites"`
-}
-
-// card has the figures of a card's manifest; a test compares them with hwgen's.
-type card struct {
-	Command       string `json:"command"`
-	LatencyCycles int    `json:"latency_cycles"`
-	ChunkCycles   int    `json:"chunk_cycles"`
 }
 
 // network is a folded Clos. Hosts in a rack are workers of the job and servers with other traffic.
@@ -98,10 +90,8 @@ type suite struct {
 // parse reads a configuration and checks it.
 func parse(text []byte) (configuration, error) {
 	var c configuration
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&c); err != nil {
-		return c, fmt.Errorf("the configuration is no valid JSON of this program: %w", err)
+	if err := archive.Parse(text, &c); err != nil {
+		return c, err
 	}
 	return c, errors.Join(c.check()...)
 }

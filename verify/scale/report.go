@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,19 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tributary/verify/scale/archive"
 )
 
 // results is the content of results.json.
 type results struct {
 	Configuration string `json:"configuration_sha256"`
 	Cells         []cell `json:"cells"`
-}
-
-func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
-
-func (r results) encode() (string, error) {
-	text, err := json.MarshalIndent(r, "", "  ")
-	return string(text) + "\n", err
 }
 
 // record puts cells into the results of a folder, and draws its page and figure anew.
@@ -37,7 +31,7 @@ func record(c configuration, cells []cell, dir string) error {
 			return fmt.Errorf("%s is no result of this program; move it away: %w", path, err)
 		}
 	}
-	r := results{Configuration: digest(committed)}
+	r := results{Configuration: archive.Digest(committed)}
 	for _, s := range c.Suites {
 		of := cellsOf(cells, s.Name)
 		if len(of) == 0 && before.Configuration == r.Configuration {
@@ -45,19 +39,7 @@ func record(c configuration, cells []cell, dir string) error {
 		}
 		r.Cells = append(r.Cells, of...)
 	}
-	text, err := r.encode()
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(path, []byte(text), 0o666), draw(c, r.Cells, dir))
-}
-
-// draw writes the page and the figure of cells.
-func draw(c configuration, cells []cell, dir string) error {
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "RESULT.md"), []byte(page(c, cells)), 0o666),
-		os.WriteFile(filepath.Join(dir, "result.svg"), []byte(picture(c, cells)), 0o666),
-	)
+	return archive.Write(dir, r, page(c, r.Cells), picture(c, r.Cells))
 }
 
 func cellsOf(cells []cell, suite string) (of []cell) {

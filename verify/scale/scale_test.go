@@ -14,10 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tributary/hwgen/config"
-	"tributary/hwgen/emit"
-	"tributary/hwgen/plan"
-	"tributary/rtl"
+	"tributary/verify/scale/archive"
+	"tributary/verify/scale/archive/archivetest"
 	"tributary/verify/scale/sim"
 )
 
@@ -36,20 +34,7 @@ func load(t *testing.T) configuration {
 // manifests.
 func TestCards(t *testing.T) {
 	c := load(t)
-	for name, card := range c.Cards {
-		args := strings.Fields(card.Command)
-		require.Equal(t, "hwgen", args[0])
-		o, err := config.Parse(args[1:], plan.Known())
-		require.NoError(t, err)
-		p, err := plan.Build(o.Config)
-		require.NoError(t, err)
-		files, err := emit.Files(p, rtl.Files)
-		require.NoError(t, err)
-		var m emit.Manifest
-		require.NoError(t, json.Unmarshal(files.Manifest(), &m))
-		const advice = "%s: correct configuration.json, then run make scale"
-		assert.Equal(t, m.Latency, card.LatencyCycles, advice, name)
-		assert.Equal(t, m.Throughput.ChunkCycles, card.ChunkCycles, advice, name)
+	for name, m := range archivetest.Cards(t, c.Cards, "make scale") {
 		assert.Equal(t, c.Job.PayloadBytes, 4*m.Chunk, "%s: payload", name)
 		assert.LessOrEqual(t, c.Job.Window, m.Window, "%s: window", name)
 	}
@@ -63,7 +48,7 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	var r results
 	require.NoError(t, json.Unmarshal(text, &r))
-	require.Equal(t, digest(committed), r.Configuration, "configuration.json has changed: run make scale")
+	require.Equal(t, archive.Digest(committed), r.Configuration, "configuration.json has changed: run make scale")
 	var want, got []string
 	var recorded []suite
 	for _, s := range c.Suites {
@@ -80,14 +65,11 @@ func TestPage(t *testing.T) {
 		got = append(got, experiment{suite{Name: x.Suite}, transport{Name: x.Transport}, x.Load, 0}.String())
 	}
 	require.Equal(t, want, got)
+	page, picture := page(c, r.Cells), picture(c, r.Cells)
 	if *update {
-		require.NoError(t, draw(c, r.Cells, "."))
+		require.NoError(t, archive.Draw(".", page, picture))
 	}
-	for name, drawn := range map[string]string{"RESULT.md": page(c, r.Cells), "result.svg": picture(c, r.Cells)} {
-		kept, err := os.ReadFile(name)
-		require.NoError(t, err)
-		assert.Equal(t, string(kept), drawn, "go test ./verify/scale -update draws %s anew", name)
-	}
+	archivetest.Drawn(t, page, picture, "go test ./verify/scale")
 }
 
 // TestNumbersOfTheReadme: its table has recorded numbers.

@@ -53,6 +53,8 @@ missing_packages() {
   command -v pkg-config >/dev/null || echo pkg-config
   have_header libusb-1.0/libusb.h || echo libusb-1.0-0-dev
   command -v umockdev-run >/dev/null || echo umockdev
+  { have_header simgrid/s4u.hpp && command -v smpicc; } >/dev/null || echo libsimgrid-dev
+  command -v ompi_info >/dev/null || echo openmpi-bin
   if ! command -v "$python" >/dev/null; then
     echo python3 python3-venv libpython3-dev
     return

@@ -84,9 +84,11 @@ static void wrong_arguments(tributary_card *card, tributary_job *job) {
   struct {
     tributary_open_options known;
     int64_t later;
-  } newer = {{sizeof newer, 0, 0, 0}, 0};
-  tributary_open_options no_size = {0, 0, 0, 0}, bad_format = {sizeof bad_format, 0, 0, 9},
-                         early = {sizeof early, -1, 0, 0};
+  } newer = {{sizeof newer, 0, 0, 0, 0}, 0};
+  tributary_open_options no_size = {0, 0, 0, 0, 0}, bad_format = {sizeof bad_format, 0, 0, 9, 0},
+                         early = {sizeof early, -1, 0, 0, 0},
+                         first = {offsetof(tributary_open_options, fixed_window), 0, 0, 0, 0},
+                         shorter = {offsetof(tributary_open_options, fixed_window) - 1, 0, 0, 0, 0};
   tributary_card *other = NULL;
   tributary_member *member;
   tributary_info info = {0};
@@ -99,6 +101,9 @@ static void wrong_arguments(tributary_card *card, tributary_job *job) {
   CHECK(strstr(tributary_error_text(), "/nothing/here") != NULL && other == NULL);
   OK(tributary_open("cpu:", &newer.known, &other));
   OK(tributary_card_close(other));
+  OK(tributary_open("cpu:", &first, &other)); /* of a program that knows no fixed_window */
+  OK(tributary_card_close(other));
+  EXPECT(ERROR_INPUT, tributary_open("cpu:", &shorter, &other));
   newer.later = 1; /* a field that this library lacks */
   EXPECT(ERROR_INPUT, tributary_open("cpu:", &newer.known, &other));
   EXPECT(ERROR_INPUT, tributary_card_info(card, NULL));

@@ -32,7 +32,7 @@
 
 /* Opens a card, and sets up a job for workers in this process. */
 static inline void set_up(const char *name, int workers, tributary_card **card, tributary_job **job) {
-  tributary_open_options open = {sizeof open, 0, workers, 0};
+  tributary_open_options open = {sizeof open, 0, workers, 0, 0};
   tributary_job_options options = {0};
   options.size = sizeof options;
   options.workers = workers;

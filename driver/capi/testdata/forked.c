@@ -6,6 +6,7 @@
 
 int main(void) {
   tributary_card *card, *other;
+  tributary_server *server;
   tributary_job *job;
   tributary_info info = {0};
   float a[16] = {1}, b[16] = {2};
@@ -17,6 +18,8 @@ int main(void) {
     alarm(20); /* kills a child that hangs */
     EXPECT(ERROR_FORKED, tributary_open("cpu:", NULL, &other));
     CHECK(strstr(tributary_error_text(), "forked") != NULL);
+    EXPECT(ERROR_FORKED, tributary_serve("cpu:", NULL, "unix:s", &server));
+    EXPECT(ERROR_FORKED, tributary_server_close(NULL, 0));
     EXPECT(ERROR_FORKED, tributary_card_info(card, &info));
     EXPECT(ERROR_FORKED, tributary_reduce(job, a, inputs, 2, 16, TRIBUTARY_SUM));
     EXPECT(ERROR_FORKED, tributary_job_close(job));

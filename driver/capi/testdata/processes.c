@@ -12,8 +12,8 @@ static void call(tributary_member *member, int rank) {
 }
 
 static void join(const char *ticket) {
-  tributary_open_options three = {sizeof three, 0, 3, 0}, halves = {sizeof halves, 0, 0, TRIBUTARY_FP16},
-                         two = {sizeof two, 0, 2, TRIBUTARY_FP32};
+  tributary_open_options three = {sizeof three, 0, 3, 0, 0}, halves = {sizeof halves, 0, 0, TRIBUTARY_FP16, 0},
+                         two = {sizeof two, 0, 2, TRIBUTARY_FP32, 0};
   tributary_member *member, *other;
   tributary_info info = {0};
   int32_t rank, workers;

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < N; i++) a[i] = 1 + (uint32_t)i, b[i] = 2 * (uint32_t)i;
   for (int n = 0; n < 4; n++)
     for (int op = 0; op < 2; op++) {
-      tributary_open_options options = {sizeof options, 0, 2, 0};
+      tributary_open_options options = {sizeof options, 0, 2, 0, 0};
       tributary_card *card;
       tributary_job *job;
       int bad = 0;

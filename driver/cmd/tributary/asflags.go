@@ -69,6 +69,7 @@ func flagged(err *driver.InputError) error {
 	flag, ok := map[string]string{
 		"chunk": "-chunk", "window": "-window", "ports": "-ports",
 		"deadline": "-deadline", "partial sums": "-partial", "carry on": "-carry-on",
+		"ticket": "-join", "schedule": "-schedule", "trees": "-card", "tree": "-tree",
 	}[err.What]
 	if !ok {
 		return err // the number of workers, which some commands derive from the files

@@ -45,7 +45,13 @@ Ratios come first, because they also hold for a simulated card.
 
 Speeds follow: elements of each worker, chunks, and megabytes (10^6) of elements
 to and from the card in a second. The last two columns are medians without other
-traffic: a register access, and a reduction of a single chunk.`,
+traffic: a register access, and a reduction of a single chunk.
+
+On a network, a third table has the congestion windows, one for each pair:
+  marked         results with a congestion mark
+  cuts           reductions of the window for marks
+  halvings       reductions of the window for losses
+  mean window    chunks, over all results; -fixed-window keeps it at the job's`,
 		Example: `  tributary bench -card sim:tributary_l16_w4_fp32_tree
   tributary bench -card unix:card.sock -workers 1,2,4 -window 1,8
   tributary bench -card tcp:lab:7000 -time 30s -json
@@ -56,6 +62,7 @@ traffic: a register access, and a reduction of a single chunk.`,
 		},
 	}
 	f.addCard(cmd)
+	f.addFixedWindow(cmd)
 	cmd.Flags().IntSliceVar(&f.workers, "workers", nil, "`NUMBERS` of workers, as in 1,2,4 (default as many as ports)")
 	cmd.Flags().IntSliceVar(&f.windows, "window", nil, "`CHUNKS` in flight, powers of two, as in 1,8 (default the most that the card takes)")
 	cmd.Flags().Var(&f.chunk, "chunk", "send `ELEMENTS` in a chunk (default the card's maximum)")

@@ -95,7 +95,7 @@ func TestBenchStops(t *testing.T) {
 func TestBenchTables(t *testing.T) {
 	info := driver.Info{Name: "unix:card.sock", Lanes: 16, Ports: 8, Format: wire.BF16, Result: wire.FP32, Sum: wire.SumExact, Link: 32}
 	m := reduction.Measurement{Cycles: 1_050_000, Elapsed: 2 * time.Second, Rise: map[string]uint32{"chunks": 1000, "beats": 16000, "replays": 3, "payload_crc": 2}}
-	did := counts{driver.MemberStats{Sent: 8000, Resent: 40, Asked: 12}, driver.LinkStats{BytesOut: 4_300_000, BytesIn: 1_070_000, HeaderCRC: 1}}
+	did := counts{driver.MemberStats{Sent: 8000, Resent: 40, Asked: 12}, driver.LinkStats{BytesOut: 4_300_000, BytesIn: 1_070_000, HeaderCRC: 1}, driver.CongestionStats{}}
 	run := func(workers, window int) benchRun {
 		return *newBenchRun(info, driver.JobConfig{Workers: workers, Window: window, Chunk: 256}, 256_000, m, did, time.Millisecond/4, time.Millisecond)
 	}
@@ -107,4 +107,30 @@ func TestBenchTables(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.print(&b))
 	golden(t, filepath.Join("testdata", "bench.txt"), b.String())
+}
+
+// TestBenchTablesOfANetwork: the table of congestion has each run on a network.
+func TestBenchTablesOfANetwork(t *testing.T) {
+	report := benchReport{Card: "udp:lab", Lanes: 16, Ports: 8, Runs: []benchRun{
+		{Workers: 2, Window: 8, Congestion: &reduction.Congestion{Marked: 12, Cuts: 3, Halvings: 4, Window: 5.25}},
+		{Workers: 4, Window: 1},
+		{Workers: 8, Window: 16, Congestion: &reduction.Congestion{Window: 16}},
+	}}
+	var b bytes.Buffer
+	require.NoError(t, report.print(&b))
+	require.Contains(t, b.String(), `
+workers  window  marked  cuts  halvings  mean window
+2        8       12      3     4         5.2
+8        16      0       0     0         16.0
+`)
+}
+
+// TestCongestionSince takes the figures of a measurement from those of the job by hand: 10 results with a
+// mean of 8 chunks, and then 30 with a mean of 4.
+func TestCongestionSince(t *testing.T) {
+	before := driver.CongestionStats{Results: 10, Marked: 1, Cuts: 2, Halvings: 3, MeanWindow: 8}
+	after := driver.CongestionStats{Results: 40, Marked: 11, Cuts: 22, Halvings: 33, MeanWindow: 5}
+	require.Equal(t, driver.CongestionStats{Results: 30, Marked: 10, Cuts: 20, Halvings: 30, MeanWindow: 4}, congestionSince(before, after))
+	require.Zero(t, congestionSince(before, before))
+	require.Equal(t, after, congestionSince(driver.CongestionStats{}, after))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -49,6 +50,8 @@ type benchRun struct {
 	PayloadCRC uint64 `json:"payload_crc"`
 	Damaged    uint64 `json:"datagram_crc,omitempty"` // damaged datagrams caught, at both ends, on a network
 
+	Congestion *reduction.Congestion `json:"congestion,omitempty"` // on a network
+
 	ElementsPerSecond float64 `json:"elements_per_second"` // per worker
 	ChunksPerSecond   float64 `json:"chunks_per_second"`
 	BytesOutPerSecond float64 `json:"payload_bytes_to_card_per_second"`
@@ -71,11 +74,12 @@ func newBenchRun(info driver.Info, cfg driver.JobConfig, elements int, m reducti
 		Chunks: m.Rise["chunks"], Beats: m.Rise["beats"], Resent: did.member.Resent, Asked: did.member.Asked, Replays: m.Rise["replays"],
 		HeaderCRC: uint64(m.Rise["header_crc"]) + did.link.HeaderCRC, PayloadCRC: uint64(m.Rise["payload_crc"]) + did.link.PayloadCRC,
 		Damaged:       uint64(m.Rise["datagram_crc"]) + did.link.DatagramCRC,
+		Congestion:    reduction.NewCongestion(did.congestion),
 		AccessSeconds: access.Seconds(), ChunkSeconds: chunk.Seconds(), Seconds: m.Elapsed.Seconds(),
 	}
 	out := float64(cfg.Workers * elements * element.Size(info.Format))
 	in := float64(elements * element.Size(info.Result))
-	if !takesArrays(info.Name) {
+	if !info.Arrays {
 		r.PayloadOut, r.PayloadIn = out/float64(did.link.BytesOut), in/float64(did.link.BytesIn)
 	}
 	r.ResentShare, r.AskedShare = float64(r.Resent)/float64(did.member.Sent), float64(r.Asked)/float64(r.Chunks)
@@ -104,6 +108,7 @@ func (r benchReport) print(out io.Writer) error {
 		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%.2f\t%.2f\t%.3f ms\t%.3f ms\n", n.Workers, n.Window, shortRate(n.ElementsPerSecond), shortRate(n.ChunksPerSecond),
 			n.BytesOutPerSecond/1e6, n.BytesInPerSecond/1e6, 1e3*n.AccessSeconds, 1e3*n.ChunkSeconds)
 	}
+	r.printCongestion(w)
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -116,6 +121,19 @@ func (r benchReport) print(out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// printCongestion prints what the congestion windows did, on a network.
+func (r benchReport) printCongestion(w io.Writer) {
+	if !slices.ContainsFunc(r.Runs, func(n benchRun) bool { return n.Congestion != nil }) {
+		return
+	}
+	fmt.Fprintln(w, "\nworkers\twindow\tmarked\tcuts\thalvings\tmean window")
+	for _, n := range r.Runs {
+		if c := n.Congestion; c != nil {
+			fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%.1f\n", n.Workers, n.Window, c.Marked, c.Cuts, c.Halvings, c.Window)
+		}
+	}
 }
 
 // share formats a share; 0 means unknown.

@@ -72,8 +72,8 @@ func startBuilt(ctx context.Context, dir string, ports int, errs io.Writer) (*de
 	if err != nil {
 		return nil, err
 	}
-	if folder.Shell != wire.ShellUDP.String() {
-		return nil, fmt.Errorf("its shell is %s; a card with Ethernet ports has the shell %v", folder.Shell, wire.ShellUDP)
+	if folder.Shell != wire.ShellUDP.String() && folder.Shell != wire.ShellRoCE.String() {
+		return nil, fmt.Errorf("its shell is %s; a card with Ethernet ports has the shell %v or %v", folder.Shell, wire.ShellUDP, wire.ShellRoCE)
 	}
 	if has := max(1, folder.Ethernet); ports > has {
 		return nil, fmt.Errorf("%d Ethernet ports are needed; it has %d", ports, has)

@@ -99,6 +99,8 @@ type cardFlags struct {
 	record  string
 	warn    func(text string)
 
+	fixedWindow bool
+
 	// dial opens the card's link if its name alone does not suffice.
 	dial func(context.Context) (transport.Conn, error)
 }
@@ -121,6 +123,11 @@ func (f *cardFlags) addTimeout(cmd *cobra.Command) {
 
 func (f *cardFlags) addRecord(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.record, "record", "", "write the link's bytes to `FILE`, for tributary decode")
+}
+
+// addFixedWindow adds the flag of commands that reduce.
+func (f *cardFlags) addFixedWindow(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.fixedWindow, "fixed-window", false, "keep the whole window in flight, also in a congested network")
 }
 
 // check refuses values that are invalid for every card.

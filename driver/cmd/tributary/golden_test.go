@@ -14,7 +14,7 @@ import (
 
 // TestHelp compares the help texts.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"", "reduce", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode", "pcap"} {
+	for _, name := range []string{"", "reduce", "allreduce", "collective", "info", "top", "list", "config", "selftest", "bench", "reset", "serve", "sim", "trace", "decode", "pcap", "plan", "plan check", "plan simulate", "plan run"} {
 		args := append(strings.Fields(name), "-h")
 		s := tributary(context.Background(), args...)
 		require.Equal(t, 0, s.status)
@@ -68,6 +68,14 @@ func TestErrors(t *testing.T) {
 			"reduce -o sum.npz w0.npy w1.npy",
 			"reduce -o sum.npy -record w1.npy w0.npy w1.npy",
 			"reduce -o sum.npy -record ./sum.npy w0.npy w1.npy",
+			"reduce -o sum.npy -card cpu: -card cpu: -schedule= w0.npy",
+			"reduce -o sum.npy -card cpu: -card cpu: -schedule 0,2 w0.npy",
+			"reduce -o sum.npy -schedule 0,0 w0.npy",
+			"reduce -o sum.npy -move w0.npy",
+			"reduce -o sum.npy -card cpu: -card cpu: -stats w0.npy",
+			"reduce -o sum.npy -card cpu: -card cpu: -carry-on 1s w0.npy",
+			"reduce -o sum.npy -card cpu: -card cpu:sum=exact w0.npy",
+			"reduce -o sum.npy -card cpu: -card cpu:workers=2 w0.npy w0.npy w0.npy",
 			"reduce -o sum.npy -ports 0,2 w0.npy",
 			"reduce -o sum.npy -ports 2,1 w0.npy w1.npy",
 			"reduce -o sum.npy -ports 0,64 w0.npy w1.npy",
@@ -139,6 +147,7 @@ func TestErrors(t *testing.T) {
 			"serve",
 			"serve extra",
 			"serve -card model: -card card0=model:",
+			"serve -card a=serve:unix:s",
 			"serve -card model: -listen tcp",
 			"serve -card model: -listen unix:",
 			"serve -card model: -listen tcp:127.0.0.1:0 -tls-cert cert.pem",

@@ -187,15 +187,16 @@ func timeAlone(do func() error) (time.Duration, error) {
 
 // counts holds the driver's counters.
 type counts struct {
-	member driver.MemberStats
-	link   driver.LinkStats
+	member     driver.MemberStats
+	link       driver.LinkStats
+	congestion driver.CongestionStats
 }
 
 // counts reads the counters. It reads a register first: its reply means that all earlier bytes are
 // counted.
 func (l *load) counts(ctx context.Context) (counts, error) {
 	_, err := l.card.ReadRegister(ctx, wire.RegCycles)
-	return counts{l.job.Stats(), l.card.LinkStats()}, err
+	return counts{l.job.Stats(), l.card.LinkStats(), l.job.Congestion()}, err
 }
 
 // since returns the measurement from an earlier count to this one.
@@ -208,5 +209,20 @@ func (c counts) since(before counts) counts {
 	c.link.HeaderCRC -= before.link.HeaderCRC
 	c.link.PayloadCRC -= before.link.PayloadCRC
 	c.link.DatagramCRC -= before.link.DatagramCRC
+	c.congestion = congestionSince(before.congestion, c.congestion)
 	return c
+}
+
+// congestionSince returns what the congestion windows did from an earlier count to a later one.
+func congestionSince(before, after driver.CongestionStats) driver.CongestionStats {
+	windows := after.MeanWindow*float64(after.Results) - before.MeanWindow*float64(before.Results)
+	after.Results -= before.Results
+	after.Marked -= before.Marked
+	after.Cuts -= before.Cuts
+	after.Halvings -= before.Halvings
+	after.MeanWindow = 0
+	if after.Results > 0 {
+		after.MeanWindow = windows / float64(after.Results)
+	}
+	return after
 }

@@ -162,12 +162,12 @@ func jobsRegister(addr uint32) (name string, job *uint8) {
 
 // cardsRegister returns the name of a register that is not a job's.
 func cardsRegister(addr uint32) string {
-	for _, r := range slices.Concat(wire.Registers, wire.NetworkRegisters, wire.TreeRegisters) {
+	for _, r := range slices.Concat(wire.Registers, wire.NetworkRegisters, wire.TreeRegisters, wire.ConnectionRegisters) {
 		if r.Addr == addr {
 			return r.Name
 		}
 	}
-	for i, c := range wire.CountersOf(wire.ShellUDP) {
+	for i, c := range wire.CountersOf(wire.ShellRoCE) {
 		if wire.CounterAddr(i) == addr {
 			return "COUNT_" + strings.ToUpper(c.Name)
 		}

@@ -20,6 +20,7 @@ import (
 	"tributary/driver/transport/record"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
+	"tributary/verify/system/faults"
 )
 
 // networkCard puts a model card on the loopback network, and returns its name.
@@ -35,6 +36,11 @@ func serveModel(t *testing.T, cfg model.Config) string {
 	require.NoError(t, err)
 	card, err := model.NewEndpoint(cfg, socket.Address())
 	require.NoError(t, err)
+	return serveAt(t, socket, card)
+}
+
+// serveAt runs a card behind a socket until the test ends, and returns its name.
+func serveAt(t *testing.T, socket *udp.Socket, card udp.Card) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- socket.Serve(ctx, card) }()
@@ -76,6 +82,39 @@ func TestCommandsOnANetwork(t *testing.T) {
 	s = tributary(context.Background(), "reduce", "-card", card, "-o", "sum.npy", "w0.npy", "w1.npy")
 	require.Equal(t, 1, s.status)
 	require.Contains(t, s.errs, "another host owns it")
+}
+
+// TestCongestedNetwork: -stats and bench show what marks did to the window, unless it is fixed.
+func TestCongestedNetwork(t *testing.T) {
+	workFolder(t)
+	proxy, err := faults.NewProxy(strings.TrimPrefix(networkCard(t), "udp:"), faults.Rates{}, new(faults.Counts))
+	require.NoError(t, err)
+	defer proxy.Close()
+	proxy.Mark(wire.CE, wire.ECT0)
+	for words, flags := range map[string][]string{
+		`congestion +[1-9]\d* results marked, window cut [1-9]\d* times and halved \d+ times; [123]\.\d chunks`: nil,
+		`congestion +[1-9]\d* results marked, window cut 0 times and halved 0 times; 4\.0 chunks`:               {"-fixed-window"},
+		`"congestion": \{\s+"marked": [1-9]\d*,\s+"cuts": 0,\s+"halvings": 0,\s+"mean_window": 4\s+\}`:          {"-fixed-window", "-json"},
+	} {
+		line := append([]string{"reduce", "-card", proxy.Name(), "-verify", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy"}, flags...)
+		s := tributary(context.Background(), line...)
+		require.Equal(t, 0, s.status, s.errs)
+		require.Regexp(t, words, s.out)
+	}
+	for words, flags := range map[string][]string{
+		`mean window\n2 +4 +[1-9]\d* +[1-9]\d* +\d+ +[123]\.\d\n$`:                                     nil,
+		`"congestion": \{\s+"marked": [1-9]\d*,\s+"cuts": 0,\s+"halvings": 0,\s+"mean_window": 4\s+\}`: {"-fixed-window", "-json"},
+	} {
+		line := append([]string{"bench", "-card", proxy.Name(), "-workers", "2", "-elements", "320", "-time", "50ms"}, flags...)
+		s := tributary(context.Background(), line...)
+		require.Equal(t, 0, s.status, s.errs)
+		require.Regexp(t, words, s.out)
+	}
+	for _, line := range [][]string{{"reduce", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy"}, {"bench", "-elements", "320", "-time", "50ms", "-json"}} {
+		s := tributary(context.Background(), append(line, "-card", "model:")...)
+		require.Equal(t, 0, s.status, s.errs)
+		require.NotContains(t, s.out, "congestion")
+	}
 }
 
 // TestCommandsOnACardWithAnUpPort: info names the up port and its counters, and ordinary jobs run.

@@ -161,7 +161,7 @@ func TestReduceMissing(t *testing.T) {
 	before := files(t)
 	lost := true
 	card := newCard(t, func(f *frame.Frame) bool { return !lost || f.Kind != wire.KindData || f.Rank != 2 }, straight)
-	args := []string{"reduce", "-card", card, "-timeout", "300ms", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy"}
+	args := []string{"reduce", "-card", card, "-timeout", "2s", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy"}
 	s := tributary(context.Background(), args...)
 	require.Equal(t, 4, s.status, s.errs)
 	require.Contains(t, s.errs, "for rank 2")

@@ -60,6 +60,10 @@ A CARD is named
   serve:HOST:PORT   the one on another machine, likewise with /NAME;
                     TRIBUTARY_TOKEN_FILE, TRIBUTARY_TLS_CA, TRIBUTARY_TLS_CERT
                     and TRIBUTARY_TLS_KEY name the files that it asks for
+  roce:unix:PATH    the card under RoCEv2 that tributary serve shares, with
+  roce:HOST:PORT    names and files as with serve: for this machine's RDMA
+                    device, or the one that TRIBUTARY_ROCE_DEVICE names, or
+                    TRIBUTARY_ROCE_ADDRESS by its IPv4 address
   udp:HOST          the card on the network at that name or IPv4 address;
                     udp:HOST:PORT at another UDP port than 21570
   serial:PORT       the card behind a serial port, as in serial:/dev/ttyUSB1;
@@ -85,6 +89,8 @@ Exit status
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newReduce(),
+		newAllReduce(),
+		newCollective(),
 		newInfo(),
 		newTop(),
 		newList(),
@@ -97,6 +103,7 @@ Exit status
 		newTrace(),
 		newDecode(),
 		newPcap(),
+		newPlan(),
 	)
 	return root
 }

@@ -25,12 +25,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"tributary/driver"
+	"tributary/driver/collective/membership"
 	"tributary/driver/daemon"
 	"tributary/driver/daemon/protocol"
 	"tributary/driver/daemon/protocol/rpc"
 )
 
-// served is a tributary serve that runs as a process.
+// served is a tributary serve, or another command that prints a line when it is ready, as a process.
 type served struct {
 	*exec.Cmd
 	out  *bufio.Reader
@@ -40,17 +41,29 @@ type served struct {
 // startServe starts the command and returns it with its first line: it is ready then.
 func startServe(t *testing.T, args ...string) (s *served, ready string) {
 	t.Helper()
-	s = &served{Cmd: exec.Command(os.Args[0], append([]string{"serve"}, args...)...)}
+	return startReady(t, append([]string{"serve"}, args...)...)
+}
+
+// startReady is startServe for any command.
+func startReady(t *testing.T, args ...string) (s *served, ready string) {
+	t.Helper()
+	s = &served{Cmd: exec.Command(os.Args[0], args...)}
 	s.Env = append(os.Environ(), asCommand+"=1")
+	s.begin(t)
+	ready, err := s.out.ReadString('\n')
+	require.NoError(t, err)
+	return s, ready
+}
+
+// begin starts the process. It is killed at the end of the test.
+func (s *served) begin(t *testing.T) {
+	t.Helper()
 	s.Stderr = &s.errs
 	out, err := s.StdoutPipe()
 	require.NoError(t, err)
 	s.out = bufio.NewReader(out)
 	require.NoError(t, s.Start())
 	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
-	ready, err = s.out.ReadString('\n')
-	require.NoError(t, err)
-	return s, ready
 }
 
 // end sends a signal and returns the exit status and the log.
@@ -94,6 +107,20 @@ func TestServeDefault(t *testing.T) {
 	s, _ = startServe(t, "-card", "model:")
 	status, _ := s.end(t, syscall.SIGTERM)
 	require.Equal(t, 0, status)
+}
+
+// TestBenchThroughADaemon: the link of a card that takes arrays carries no data, so bench prints no shares of
+// it. They were once millions of percent.
+func TestBenchThroughADaemon(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", "cpu:", "-card", "model:", "-listen", "unix:s")
+	row := func(card string) string {
+		s := tributary(context.Background(), "bench", "-card", card, "-window", "2", "-elements", "5000")
+		require.Equal(t, 0, s.status, s.errs)
+		return strings.Split(s.out, "\n")[4]
+	}
+	require.Regexp(t, `^4 +2 +- +- +- +- +- +0\.00 %`, row("serve:unix:s#card0"))
+	require.Regexp(t, `^4 +2 +[0-9.]+ % +[0-9]{2}\.[0-9] % `, row("serve:unix:s#card1"))
 }
 
 // TestDefaultAddress lists the default addresses.
@@ -151,6 +178,42 @@ func TestServeJSON(t *testing.T) {
 		require.True(t, json.Valid([]byte(text)), text)
 	}
 	require.NotContains(t, ready+log, "secret")
+}
+
+// TestServeEngine: members that are processes or goroutines of this machine form a group by the engine of a
+// daemon, and it ends with the daemon.
+func TestServeEngine(t *testing.T) {
+	workFolder(t)
+	s, ready := startServe(t, "-card", "model:", "-listen", "unix:s", "-engine", "unix:e")
+	require.Equal(t, "serving at unix:s: card0 (model:); members at unix:e\n", ready)
+	info, err := os.Stat("e")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	var first, second membership.Engine
+	for _, e := range []*membership.Engine{&first, &second} {
+		*e, err = membership.Open(t.Context(), "unix:e")
+		require.NoError(t, err)
+		defer (*e).Close()
+	}
+	lease, err := first.Grant(t.Context(), 6*time.Second)
+	require.NoError(t, err)
+	leads, err := membership.Lead(t.Context(), first, lease, "leader", "first")
+	require.NoError(t, err)
+	require.True(t, leads)
+	seen, err := second.Get(t.Context(), "leader")
+	require.NoError(t, err)
+	require.Equal(t, "first", seen.Find("leader").Value)
+
+	again := tributary(t.Context(), "serve", "-card", "model:", "-listen", "unix:t", "-engine", "unix:e")
+	require.Equal(t, said{1, "", "tributary serve: -engine unix:e: another program listens at e; stop it, or listen at another path\n"}, again)
+	other := tributary(t.Context(), "serve", "-card", "model:", "-engine", "etcd:https://127.0.0.1:2379")
+	require.Equal(t, statusUsage, other.status)
+	require.Contains(t, other.errs, "-engine etcd:https://127.0.0.1:2379: it must be unix:PATH; etcd keeps the members of several machines\n")
+
+	status, log := s.end(t, syscall.SIGTERM)
+	require.Zero(t, status, log)
+	require.NoFileExists(t, "e")
+	<-lease.Lost()
 }
 
 // TestServeNotifies reports its states to the service manager, as systemd expects.

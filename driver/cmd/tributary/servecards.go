@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tributary/driver"
+	"tributary/driver/collective/membership"
 	"tributary/driver/daemon"
 	"tributary/driver/shell"
 )
@@ -98,37 +99,56 @@ func (f *serveFlags) open(ctx context.Context, o daemon.Options) (net.Listener, 
 	return listener, nil
 }
 
-// openCards opens cards by their names for clients: all or none.
-// A card that goes is opened again.
-func (f *serveFlags) openCards(ctx context.Context, cards []sharedCard, log *slog.Logger) (map[string]*driver.Card, error) {
-	opened := map[string]*driver.Card{}
-	for _, c := range cards {
-		card, err := driver.Open(ctx, c.Card, driver.WithTimeout(f.timeout), driver.WithReopen(func(away *driver.DiedError) {
-			if away != nil {
-				log.Warn("card is away", "card", c.Name, "why", away.Reason())
-			} else {
-				log.Info("card is back", "card", c.Name)
+// openCards opens cards and trees by their names for clients: all or none. It returns all cards one by one,
+// too. A card that goes is opened again.
+func (f *serveFlags) openCards(ctx context.Context, cards []offered, log *slog.Logger) (shared map[string]daemon.Card, all []*driver.Card, err error) {
+	defer func() {
+		for _, card := range all {
+			if err != nil {
+				err = errors.Join(err, card.Close())
 			}
-		}))
-		if err != nil {
-			return nil, errors.Join(err, closeAll(opened))
 		}
-		opened[c.Name] = card
+	}()
+	shared = map[string]daemon.Card{}
+	for _, c := range cards {
+		log := log.With("card", c.Name)
+		if c.tree == nil {
+			card, err := f.openCard(ctx, c.Card, log)
+			if err != nil {
+				return nil, all, err
+			}
+			shared[c.Name], all = card, append(all, card)
+			continue
+		}
+		first := len(all)
+		for _, entry := range c.tree.Cards {
+			card, err := f.openCard(ctx, entry.Card, log.With("device", entry.Card))
+			if err != nil {
+				return nil, all, err
+			}
+			all = append(all, card)
+		}
+		if shared[c.Name], err = driver.ShareTree(c.Card, c.tree.place(all[first:])); err != nil {
+			return nil, all, asFlags(err)
+		}
 	}
-	return opened, nil
+	return shared, all, nil
 }
 
-func closeAll(cards map[string]*driver.Card) error {
-	var errs []error
-	for _, c := range cards {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
+// openCard opens a card. A card that goes is logged, and opened again.
+func (f *serveFlags) openCard(ctx context.Context, name string, log *slog.Logger) (*driver.Card, error) {
+	return driver.Open(ctx, name, driver.WithTimeout(f.timeout), driver.WithReopen(func(away *driver.DiedError) {
+		if away != nil {
+			log.Warn("card is away", "why", away.Reason())
+		} else {
+			log.Info("card is back")
+		}
+	}))
 }
 
 // awaitGone logs each card that has gone for good. It returns when all have gone, or ctx has ended: an
 // error of a card, or the cause of ctx.
-func awaitGone(ctx context.Context, cards map[string]*driver.Card, log *slog.Logger) error {
+func awaitGone(ctx context.Context, cards map[string]daemon.Card, log *slog.Logger) error {
 	gone := make(chan error)
 	for name, c := range cards {
 		go func() {
@@ -152,14 +172,15 @@ func awaitGone(ctx context.Context, cards map[string]*driver.Card, log *slog.Log
 }
 
 // announce prints where the daemon listens, its cards, and where its metrics are.
-func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []sharedCard, metrics *metricsServer) error {
+func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []offered, metrics *metricsServer) error {
 	address := at.Network() + ":" + at.String()
 	if f.json {
 		return json.NewEncoder(out).Encode(struct {
-			Address string       `json:"address"`
-			Cards   []sharedCard `json:"cards"`
-			Metrics string       `json:"metrics,omitempty"`
-		}{address, cards, metrics.url()})
+			Address string    `json:"address"`
+			Cards   []offered `json:"cards"`
+			Metrics string    `json:"metrics,omitempty"`
+			Engine  string    `json:"engine,omitempty"`
+		}{address, cards, metrics.url(), f.engine})
 	}
 	var names []string
 	for _, c := range cards {
@@ -169,8 +190,32 @@ func (f *serveFlags) announce(out io.Writer, at net.Addr, cards []sharedCard, me
 	if url := metrics.url(); url != "" {
 		where = "; metrics at " + url
 	}
+	if f.engine != "" {
+		where += "; members at " + f.engine
+	}
 	_, err := fmt.Fprintf(out, "serving at %s: %s%s\n", address, strings.Join(names, ", "), where)
 	return err
+}
+
+// serveEngine keeps who is in groups at -engine until stop, and so while jobs have the time of -grace.
+func (f *serveFlags) serveEngine(ctx context.Context) (stop func(), err error) {
+	if f.engine == "" {
+		return func() {}, nil
+	}
+	listener, err := daemon.Listen(ctx, f.engine)
+	if err != nil {
+		return nil, flagPath("-engine "+shell.Quote(f.engine)+":", err)
+	}
+	until, end := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = membership.Serve(until, listener, membership.NewMemory(f.engine)) // until stop
+	}()
+	return func() {
+		end()
+		<-over
+	}, nil
 }
 
 // metricsServer serves what operators watch. Without -metrics it has no listener.

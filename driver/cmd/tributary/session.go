@@ -14,6 +14,9 @@ import (
 // withCard opens the card named by the flags, passes it to use, and always releases it.
 func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use func(*driver.Card) error, further ...driver.Option) error {
 	opts := []driver.Option{driver.WithTimeout(f.timeout), driver.WithWorkers(needs.Workers), driver.WithFormat(needs.Format), driver.WithWarnings(f.warn)}
+	if f.fixedWindow {
+		opts = append(opts, driver.WithFixedWindow())
+	}
 	opts = append(opts, further...)
 	if f.record == "" {
 		return f.useCard(ctx, opts, use)

@@ -60,7 +60,7 @@ Build it first: make -C CARD/sim (with -trace: make -C CARD/sim trace)
 
 A card in software is on the network, where several hosts use it at once (udp:).
 It believes what source addresses say: use 127.0.0.1 or a network that you trust.
-With parent=true, model: has an up port, for a parent in a tree of cards.
+With parent=true, the card has an up port, for a parent in a tree of cards.
 
 With -port the card has Ethernet ports, and answers ARP and ping. -port again adds
 the next one; a card with several passes other frames on, as a switch does. A port is
@@ -68,7 +68,8 @@ the next one; a card with several passes other frames on, as a switch does. A po
              card's network: ip addr add 192.168.84.1/24 dev NAME)
   unix:PATH  a Unix datagram socket with a frame and its FCS in each datagram; the
              card sends to the peer that it heard last
-A built card has the shell udp then.`,
+A built card has the shell udp or roce then. model:shell=roce and cards built with
+that shell sum what RDMA connections carry; tributary serve owns them.`,
 		Example: `  tributary sim tributary_l16_w4_fp32_tree
   tributary sim tributary_l16_w4_fp32_tree -listen tcp:127.0.0.1:7000
   tributary sim tributary_l16_w4_fp32_tree -usbip 127.0.0.1:3240
@@ -76,9 +77,10 @@ A built card has the shell udp then.`,
   tributary sim tributary_l16_w4_fp32_tree -once -trace card.fst
   tributary sim model:workers=4
   tributary sim cpu:workers=8,format=bf16 -listen udp:192.0.2.7
-  tributary sim model:workers=4,parent=true -listen udp:192.0.2.8
+  tributary sim cpu:workers=4,parent=true -listen udp:192.0.2.8
   tributary sim model:workers=4 -port tap:trib0
-  tributary sim cpu: -ip 10.0.0.7 -port unix:a.port -port unix:b.port`,
+  tributary sim cpu: -ip 10.0.0.7 -port unix:a.port -port unix:b.port
+  tributary sim model:shell=roce,format=int32 -port unix:a.port -port unix:b.port`,
 		Args: exactly("CARD, the card's folder or a card in software,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.ports) > 0 {

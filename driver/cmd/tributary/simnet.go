@@ -24,7 +24,7 @@ func (f *simFlags) runOnNetwork(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	card, err := driver.NewNetworkCard(name, socket.Address(), 1)
+	card, err := driver.NewNetworkCard(name, socket.Address(), 0)
 	if err != nil {
 		socket.Close()
 		return err

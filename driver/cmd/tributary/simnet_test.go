@@ -16,7 +16,7 @@ import (
 // TestSimOnTheNetwork checks that sim runs a card in software with its options on the network, that
 // list shows it, and that Ctrl-C ends it with status 0.
 func TestSimOnTheNetwork(t *testing.T) {
-	for _, made := range []string{"model:workers=3", "model:workers=3,parent=true", "cpu:workers=3,format=bf16"} {
+	for _, made := range []string{"model:workers=3", "model:workers=3,parent=true", "cpu:workers=3,format=bf16", "cpu:workers=3,parent=true"} {
 		workFolder(t)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan said)

@@ -27,8 +27,8 @@ const asSimulator = "TRIBUTARY_TEST_AS_SIMULATOR"
 // pcapCard is the card of the goldens of package capture.
 const pcapCard = "workers=4,lanes=4,chunk=64,window=4"
 
-// simulate acts as the simulator.
-func simulate() {
+// startSim acts as the simulator.
+func startSim() {
 	endpoint, err := driver.NewNetworkCard("model:"+pcapCard, frames.CardAddress, 2)
 	if err != nil {
 		panic(err)

@@ -3,6 +3,7 @@ package main
 // reduce -stats.
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -26,17 +27,42 @@ func printStats(out io.Writer, r *reduction.Report) error {
 		row("time", "%.3f s", s.Seconds)
 		row("sent again", "%d chunks; %d results asked for", s.Resent, s.Asked)
 		row("flipped bits", "caught here in %s", caughtIn(r.Card, s.HeaderCRC, s.PayloadCRC, s.Damaged))
+		printCongestion(row, s.Congestion)
 		return w.Flush()
 	}
-	row("beats", "%d of %d lanes", s.Beats, s.Lanes)
-	printRate(row, r)
+	if len(s.Cards) == 0 {
+		row("beats", "%d of %d lanes", s.Beats, s.Lanes)
+		printRate(row, r)
+	}
 	row("time", "%.3f s", s.Seconds)
 	row("sent again", "%d chunks, %d results; %d results asked for", s.Resent, s.Replays, s.Asked)
 	row("flipped bits", "caught in %s", caughtIn(r.Card, s.HeaderCRC, s.PayloadCRC, s.Damaged))
+	printCongestion(row, s.Congestion)
 	if s.Undecided > 0 {
 		row("undecided", "%d beats took more than one pass; complete slots waited %d cycles for them", s.Undecided, s.Stalled)
 	}
+	if err := w.Flush(); err != nil || len(s.Cards) == 0 {
+		return err
+	}
+	return printTree(out, s.Cards)
+}
+
+// printTree prints a row for each card of a tree.
+func printTree(out io.Writer, cards []reduction.CardStats) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "\n  card\tparent\tbeats\tsent up\tup again\tresults again\tdamaged")
+	for _, c := range cards {
+		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%d\n", c.Card, cmp.Or(c.Parent, "-"), c.Beats, c.SentUp, c.RepeatedUp, c.Replays, c.Damaged)
+	}
 	return w.Flush()
+}
+
+// printCongestion prints what the congestion windows did, on a network.
+func printCongestion(row func(name, format string, args ...any), c *reduction.Congestion) {
+	if c == nil {
+		return
+	}
+	row("congestion", "%d results marked, window cut %d times and halved %d times; %.1f chunks on average", c.Marked, c.Cuts, c.Halvings, c.Window)
 }
 
 // caughtIn returns where flipped bits were caught on the way to and from the card of that name.
@@ -50,12 +76,11 @@ func caughtIn(card string, headers, payloads, datagrams uint64) string {
 // isOnNetwork reports whether any host may read the card of that name, whoever drives it.
 func isOnNetwork(card string) bool { return strings.HasPrefix(card, "udp:") }
 
-// takesArrays reports whether arrays reach the card of that name without its link.
-func takesArrays(card string) bool { return strings.HasPrefix(card, "cpu:") }
-
 // hasClock reports whether the clock of the card of that name measures its speed. Cards in this
 // process follow real time.
-func hasClock(card string) bool { return !takesArrays(card) && !strings.HasPrefix(card, "model:") }
+func hasClock(card string) bool {
+	return !strings.HasPrefix(card, "cpu:") && !strings.HasPrefix(card, "model:")
+}
 
 // printRate prints the card's speed, beside the link's limit, if the card has a clock for it.
 func printRate(row func(name, format string, args ...any), r *reduction.Report) {

@@ -38,8 +38,11 @@ func explain(ctx context.Context, err error, writes bool) (status int, text stri
 		return statusFailed, text
 	}
 	var usage usageError
+	var rank *rankError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.As(err, &rank):
+		return rank.status, rank.text
 	case errors.As(err, &usage):
 		return statusUsage, err.Error()
 	case isNoCard(err):

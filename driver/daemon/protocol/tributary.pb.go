@@ -154,6 +154,7 @@ const (
 	Cause_CARD_LOST         Cause = 6
 	Cause_RESULT_LOST       Cause = 7
 	Cause_NO_SLOTS          Cause = 8 // the card has a number for the job, but no slots
+	Cause_MEMBER_FAILED     Cause = 9 // a queue pair of a member failed, or a member came too late
 )
 
 // Enum value maps for Cause.
@@ -168,6 +169,7 @@ var (
 		6: "CARD_LOST",
 		7: "RESULT_LOST",
 		8: "NO_SLOTS",
+		9: "MEMBER_FAILED",
 	}
 	Cause_value = map[string]int32{
 		"CAUSE_UNSPECIFIED": 0,
@@ -179,6 +181,7 @@ var (
 		"CARD_LOST":         6,
 		"RESULT_LOST":       7,
 		"NO_SLOTS":          8,
+		"MEMBER_FAILED":     9,
 	}
 )
 
@@ -226,6 +229,9 @@ type ToDaemon struct {
 	//	*ToDaemon_Block
 	//	*ToDaemon_Finish
 	//	*ToDaemon_Ask
+	//	*ToDaemon_Connect
+	//	*ToDaemon_Failed
+	//	*ToDaemon_Disconnected
 	Message       isToDaemon_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -385,6 +391,33 @@ func (x *ToDaemon) GetAsk() *Ask {
 	return nil
 }
 
+func (x *ToDaemon) GetConnect() *Connect {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Connect); ok {
+			return x.Connect
+		}
+	}
+	return nil
+}
+
+func (x *ToDaemon) GetFailed() *Failed {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Failed); ok {
+			return x.Failed
+		}
+	}
+	return nil
+}
+
+func (x *ToDaemon) GetDisconnected() *Disconnected {
+	if x != nil {
+		if x, ok := x.Message.(*ToDaemon_Disconnected); ok {
+			return x.Disconnected
+		}
+	}
+	return nil
+}
+
 type isToDaemon_Message interface {
 	isToDaemon_Message()
 }
@@ -441,6 +474,18 @@ type ToDaemon_Ask struct {
 	Ask *Ask `protobuf:"bytes,13,opt,name=ask,proto3,oneof"`
 }
 
+type ToDaemon_Connect struct {
+	Connect *Connect `protobuf:"bytes,14,opt,name=connect,proto3,oneof"`
+}
+
+type ToDaemon_Failed struct {
+	Failed *Failed `protobuf:"bytes,15,opt,name=failed,proto3,oneof"`
+}
+
+type ToDaemon_Disconnected struct {
+	Disconnected *Disconnected `protobuf:"bytes,16,opt,name=disconnected,proto3,oneof"`
+}
+
 func (*ToDaemon_Hello) isToDaemon_Message() {}
 
 func (*ToDaemon_Create) isToDaemon_Message() {}
@@ -467,6 +512,12 @@ func (*ToDaemon_Finish) isToDaemon_Message() {}
 
 func (*ToDaemon_Ask) isToDaemon_Message() {}
 
+func (*ToDaemon_Connect) isToDaemon_Message() {}
+
+func (*ToDaemon_Failed) isToDaemon_Message() {}
+
+func (*ToDaemon_Disconnected) isToDaemon_Message() {}
+
 type ToClient struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -487,6 +538,7 @@ type ToClient struct {
 	//	*ToClient_Missing
 	//	*ToClient_Evicted
 	//	*ToClient_Agreed
+	//	*ToClient_Connected
 	Message       isToClient_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -673,6 +725,15 @@ func (x *ToClient) GetAgreed() *Agreed {
 	return nil
 }
 
+func (x *ToClient) GetConnected() *Connected {
+	if x != nil {
+		if x, ok := x.Message.(*ToClient_Connected); ok {
+			return x.Connected
+		}
+	}
+	return nil
+}
+
 type isToClient_Message interface {
 	isToClient_Message()
 }
@@ -741,6 +802,10 @@ type ToClient_Agreed struct {
 	Agreed *Agreed `protobuf:"bytes,16,opt,name=agreed,proto3,oneof"`
 }
 
+type ToClient_Connected struct {
+	Connected *Connected `protobuf:"bytes,17,opt,name=connected,proto3,oneof"`
+}
+
 func (*ToClient_Welcome) isToClient_Message() {}
 
 func (*ToClient_Refused) isToClient_Message() {}
@@ -772,6 +837,8 @@ func (*ToClient_Missing) isToClient_Message() {}
 func (*ToClient_Evicted) isToClient_Message() {}
 
 func (*ToClient_Agreed) isToClient_Message() {}
+
+func (*ToClient_Connected) isToClient_Message() {}
 
 // Hello opens a session with one card.
 type Hello struct {
@@ -883,7 +950,10 @@ type Welcome struct {
 	Block         uint32                 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`                                     // bytes of a block, if the card takes arrays; 0: it takes frames
 	RingToDaemon  uint32                 `protobuf:"varint,6,opt,name=ring_to_daemon,json=ringToDaemon,proto3" json:"ring_to_daemon,omitempty"` // bytes of the rings in shared memory; 0: frames travel on the data connection
 	RingToClient  uint32                 `protobuf:"varint,7,opt,name=ring_to_client,json=ringToClient,proto3" json:"ring_to_client,omitempty"`
-	Network       string                 `protobuf:"bytes,8,opt,name=network,proto3" json:"network,omitempty"` // the card's name for direct members; empty: frames go through the daemon
+	Network       string                 `protobuf:"bytes,8,opt,name=network,proto3" json:"network,omitempty"`                    // the card's name for direct members; empty: frames go through the daemon
+	Tree          []*TreeCard            `protobuf:"bytes,9,rep,name=tree,proto3" json:"tree,omitempty"`                          // the cards, if the card is a tree of cards
+	Connections   bool                   `protobuf:"varint,10,opt,name=connections,proto3" json:"connections,omitempty"`          // the card is under RoCEv2: its jobs are of RDMA connections
+	SourceAt      string                 `protobuf:"bytes,11,opt,name=source_at,json=sourceAt,proto3" json:"source_at,omitempty"` // with connections: the card's name for reads of SOURCE_MAC; may be empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,6 +1044,89 @@ func (x *Welcome) GetNetwork() string {
 	return ""
 }
 
+func (x *Welcome) GetTree() []*TreeCard {
+	if x != nil {
+		return x.Tree
+	}
+	return nil
+}
+
+func (x *Welcome) GetConnections() bool {
+	if x != nil {
+		return x.Connections
+	}
+	return false
+}
+
+func (x *Welcome) GetSourceAt() string {
+	if x != nil {
+		return x.SourceAt
+	}
+	return ""
+}
+
+// TreeCard is a card of a tree. Its workers have its first ports, in the order of their ranks; the cards
+// below it have the next ones, in the order of the list.
+type TreeCard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        int32                  `protobuf:"zigzag32,1,opt,name=parent,proto3" json:"parent,omitempty"` // index in the list; -1 for the root
+	Ports         uint32                 `protobuf:"varint,2,opt,name=ports,proto3" json:"ports,omitempty"`
+	Ranks         []uint32               `protobuf:"varint,3,rep,packed,name=ranks,proto3" json:"ranks,omitempty"` // of the workers at the card
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeCard) Reset() {
+	*x = TreeCard{}
+	mi := &file_tributary_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeCard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeCard) ProtoMessage() {}
+
+func (x *TreeCard) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeCard.ProtoReflect.Descriptor instead.
+func (*TreeCard) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TreeCard) GetParent() int32 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *TreeCard) GetPorts() uint32 {
+	if x != nil {
+		return x.Ports
+	}
+	return 0
+}
+
+func (x *TreeCard) GetRanks() []uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
 // Refused answers the request of that number, or Hello (0).
 type Refused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -987,7 +1140,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_tributary_proto_msgTypes[4]
+	mi := &file_tributary_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1152,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[4]
+	mi := &file_tributary_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1165,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{4}
+	return file_tributary_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Refused) GetRequest() uint64 {
@@ -1062,7 +1215,7 @@ type Parameters struct {
 
 func (x *Parameters) Reset() {
 	*x = Parameters{}
-	mi := &file_tributary_proto_msgTypes[5]
+	mi := &file_tributary_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1227,7 @@ func (x *Parameters) String() string {
 func (*Parameters) ProtoMessage() {}
 
 func (x *Parameters) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[5]
+	mi := &file_tributary_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1240,7 @@ func (x *Parameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameters.ProtoReflect.Descriptor instead.
 func (*Parameters) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{5}
+	return file_tributary_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Parameters) GetWorkers() uint32 {
@@ -1165,7 +1318,7 @@ type Create struct {
 
 func (x *Create) Reset() {
 	*x = Create{}
-	mi := &file_tributary_proto_msgTypes[6]
+	mi := &file_tributary_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1330,7 @@ func (x *Create) String() string {
 func (*Create) ProtoMessage() {}
 
 func (x *Create) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[6]
+	mi := &file_tributary_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1343,7 @@ func (x *Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Create.ProtoReflect.Descriptor instead.
 func (*Create) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{6}
+	return file_tributary_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Create) GetRequest() uint64 {
@@ -1231,7 +1384,7 @@ type Created struct {
 
 func (x *Created) Reset() {
 	*x = Created{}
-	mi := &file_tributary_proto_msgTypes[7]
+	mi := &file_tributary_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1396,7 @@ func (x *Created) String() string {
 func (*Created) ProtoMessage() {}
 
 func (x *Created) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[7]
+	mi := &file_tributary_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1409,7 @@ func (x *Created) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Created.ProtoReflect.Descriptor instead.
 func (*Created) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{7}
+	return file_tributary_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Created) GetRequest() uint64 {
@@ -1290,7 +1443,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_tributary_proto_msgTypes[8]
+	mi := &file_tributary_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1455,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[8]
+	mi := &file_tributary_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1468,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{8}
+	return file_tributary_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Join) GetRequest() uint64 {
@@ -1382,7 +1535,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_tributary_proto_msgTypes[9]
+	mi := &file_tributary_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1547,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[9]
+	mi := &file_tributary_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1560,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{9}
+	return file_tributary_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Waiting) GetNonce() uint64 {
@@ -1461,14 +1614,15 @@ type Begin struct {
 	Epoch         uint32                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	FirstVid      uint32                 `protobuf:"varint,5,opt,name=first_vid,json=firstVid,proto3" json:"first_vid,omitempty"`
 	Parameters    *Parameters            `protobuf:"bytes,6,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Calls         uint64                 `protobuf:"varint,7,opt,name=calls,proto3" json:"calls,omitempty"` // of the job before first_vid, for a seat that has just been taken
+	Calls         uint64                 `protobuf:"varint,7,opt,name=calls,proto3" json:"calls,omitempty"`            // of the job before first_vid, for a seat that has just been taken
+	Connections   []*Connection          `protobuf:"bytes,8,rep,name=connections,proto3" json:"connections,omitempty"` // by rank, on a card under RoCEv2
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_tributary_proto_msgTypes[10]
+	mi := &file_tributary_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1634,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[10]
+	mi := &file_tributary_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1647,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{10}
+	return file_tributary_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Begin) GetNonce() uint64 {
@@ -1545,6 +1699,13 @@ func (x *Begin) GetCalls() uint64 {
 	return 0
 }
 
+func (x *Begin) GetConnections() []*Connection {
+	if x != nil {
+		return x.Connections
+	}
+	return nil
+}
+
 // Call announces a reduction of a seat.
 type Call struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1561,7 +1722,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_tributary_proto_msgTypes[11]
+	mi := &file_tributary_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1734,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[11]
+	mi := &file_tributary_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1747,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{11}
+	return file_tributary_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Call) GetNonce() uint64 {
@@ -1648,7 +1809,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_tributary_proto_msgTypes[12]
+	mi := &file_tributary_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1821,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[12]
+	mi := &file_tributary_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1834,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{12}
+	return file_tributary_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Stop) GetNonce() uint64 {
@@ -1704,7 +1865,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_tributary_proto_msgTypes[13]
+	mi := &file_tributary_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1877,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[13]
+	mi := &file_tributary_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1890,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{13}
+	return file_tributary_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetNonce() uint64 {
@@ -1781,7 +1942,7 @@ type Rejoin struct {
 
 func (x *Rejoin) Reset() {
 	*x = Rejoin{}
-	mi := &file_tributary_proto_msgTypes[14]
+	mi := &file_tributary_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1954,7 @@ func (x *Rejoin) String() string {
 func (*Rejoin) ProtoMessage() {}
 
 func (x *Rejoin) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[14]
+	mi := &file_tributary_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1967,7 @@ func (x *Rejoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoin.ProtoReflect.Descriptor instead.
 func (*Rejoin) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{14}
+	return file_tributary_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Rejoin) GetJoin() *Join {
@@ -1856,7 +2017,7 @@ type Fetch struct {
 
 func (x *Fetch) Reset() {
 	*x = Fetch{}
-	mi := &file_tributary_proto_msgTypes[15]
+	mi := &file_tributary_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +2029,7 @@ func (x *Fetch) String() string {
 func (*Fetch) ProtoMessage() {}
 
 func (x *Fetch) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[15]
+	mi := &file_tributary_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +2042,7 @@ func (x *Fetch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetch.ProtoReflect.Descriptor instead.
 func (*Fetch) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{15}
+	return file_tributary_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Fetch) GetNonce() uint64 {
@@ -1918,7 +2079,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_tributary_proto_msgTypes[16]
+	mi := &file_tributary_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2091,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[16]
+	mi := &file_tributary_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2104,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{16}
+	return file_tributary_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Kept) GetNonce() uint64 {
@@ -1996,7 +2157,7 @@ type Hand struct {
 
 func (x *Hand) Reset() {
 	*x = Hand{}
-	mi := &file_tributary_proto_msgTypes[17]
+	mi := &file_tributary_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2169,7 @@ func (x *Hand) String() string {
 func (*Hand) ProtoMessage() {}
 
 func (x *Hand) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[17]
+	mi := &file_tributary_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2182,7 @@ func (x *Hand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hand.ProtoReflect.Descriptor instead.
 func (*Hand) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{17}
+	return file_tributary_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Hand) GetNonce() uint64 {
@@ -2077,7 +2238,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_tributary_proto_msgTypes[18]
+	mi := &file_tributary_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2250,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[18]
+	mi := &file_tributary_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2263,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{18}
+	return file_tributary_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Held) GetNonce() uint64 {
@@ -2134,7 +2295,7 @@ type Block struct {
 
 func (x *Block) Reset() {
 	*x = Block{}
-	mi := &file_tributary_proto_msgTypes[19]
+	mi := &file_tributary_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2307,7 @@ func (x *Block) String() string {
 func (*Block) ProtoMessage() {}
 
 func (x *Block) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[19]
+	mi := &file_tributary_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2320,7 @@ func (x *Block) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Block.ProtoReflect.Descriptor instead.
 func (*Block) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{19}
+	return file_tributary_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Block) GetNonce() uint64 {
@@ -2221,7 +2382,7 @@ type Summed struct {
 
 func (x *Summed) Reset() {
 	*x = Summed{}
-	mi := &file_tributary_proto_msgTypes[20]
+	mi := &file_tributary_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2394,7 @@ func (x *Summed) String() string {
 func (*Summed) ProtoMessage() {}
 
 func (x *Summed) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[20]
+	mi := &file_tributary_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2407,7 @@ func (x *Summed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summed.ProtoReflect.Descriptor instead.
 func (*Summed) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{20}
+	return file_tributary_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Summed) GetNonce() uint64 {
@@ -2317,7 +2478,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_tributary_proto_msgTypes[21]
+	mi := &file_tributary_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2329,7 +2490,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[21]
+	mi := &file_tributary_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2342,7 +2503,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{21}
+	return file_tributary_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Part) GetVid() uint32 {
@@ -2377,7 +2538,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_tributary_proto_msgTypes[22]
+	mi := &file_tributary_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2550,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[22]
+	mi := &file_tributary_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2563,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{22}
+	return file_tributary_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Finish) GetNonce() uint64 {
@@ -2429,7 +2590,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_tributary_proto_msgTypes[23]
+	mi := &file_tributary_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2602,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[23]
+	mi := &file_tributary_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2615,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{23}
+	return file_tributary_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Finished) GetNonce() uint64 {
@@ -2483,7 +2644,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_tributary_proto_msgTypes[24]
+	mi := &file_tributary_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2656,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[24]
+	mi := &file_tributary_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2669,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{24}
+	return file_tributary_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Ask) GetNonce() uint64 {
@@ -2544,7 +2705,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_tributary_proto_msgTypes[25]
+	mi := &file_tributary_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2717,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[25]
+	mi := &file_tributary_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2730,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{25}
+	return file_tributary_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Missing) GetNonce() uint64 {
@@ -2611,7 +2772,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_tributary_proto_msgTypes[26]
+	mi := &file_tributary_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2784,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[26]
+	mi := &file_tributary_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2797,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{26}
+	return file_tributary_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pause) GetNonce() uint64 {
@@ -2664,7 +2825,7 @@ type Agreed struct {
 
 func (x *Agreed) Reset() {
 	*x = Agreed{}
-	mi := &file_tributary_proto_msgTypes[27]
+	mi := &file_tributary_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2837,7 @@ func (x *Agreed) String() string {
 func (*Agreed) ProtoMessage() {}
 
 func (x *Agreed) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[27]
+	mi := &file_tributary_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2850,7 @@ func (x *Agreed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agreed.ProtoReflect.Descriptor instead.
 func (*Agreed) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{27}
+	return file_tributary_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Agreed) GetNonce() uint64 {
@@ -2706,6 +2867,335 @@ func (x *Agreed) GetVid() uint32 {
 	return 0
 }
 
+// Connection is the end of a rank: its queue pair to the next rank of the ring, and that from the previous
+// one.
+type Connection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ip            uint32                 `protobuf:"fixed32,1,opt,name=ip,proto3" json:"ip,omitempty"`   // IPv4, the first byte highest
+	Mac           uint64                 `protobuf:"fixed64,2,opt,name=mac,proto3" json:"mac,omitempty"` // bits 47:0 MAC address, 55:48 Ethernet port of the card
+	SendQpn       uint32                 `protobuf:"varint,3,opt,name=send_qpn,json=sendQpn,proto3" json:"send_qpn,omitempty"`
+	ReceiveQpn    uint32                 `protobuf:"varint,4,opt,name=receive_qpn,json=receiveQpn,proto3" json:"receive_qpn,omitempty"` // with 2 ranks that of send_qpn
+	FirstPsn      uint32                 `protobuf:"varint,5,opt,name=first_psn,json=firstPsn,proto3" json:"first_psn,omitempty"`       // of the packets to the next rank
+	Mtu           uint32                 `protobuf:"varint,6,opt,name=mtu,proto3" json:"mtu,omitempty"`                                 // bytes of payload
+	SumsAt        uint64                 `protobuf:"fixed64,7,opt,name=sums_at,json=sumsAt,proto3" json:"sums_at,omitempty"`            // remote address of the sums, for RDMA WRITE; 0: none
+	SumsKey       uint32                 `protobuf:"fixed32,8,opt,name=sums_key,json=sumsKey,proto3" json:"sums_key,omitempty"`         // key of that memory
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connection) Reset() {
+	*x = Connection{}
+	mi := &file_tributary_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connection) ProtoMessage() {}
+
+func (x *Connection) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connection.ProtoReflect.Descriptor instead.
+func (*Connection) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Connection) GetIp() uint32 {
+	if x != nil {
+		return x.Ip
+	}
+	return 0
+}
+
+func (x *Connection) GetMac() uint64 {
+	if x != nil {
+		return x.Mac
+	}
+	return 0
+}
+
+func (x *Connection) GetSendQpn() uint32 {
+	if x != nil {
+		return x.SendQpn
+	}
+	return 0
+}
+
+func (x *Connection) GetReceiveQpn() uint32 {
+	if x != nil {
+		return x.ReceiveQpn
+	}
+	return 0
+}
+
+func (x *Connection) GetFirstPsn() uint32 {
+	if x != nil {
+		return x.FirstPsn
+	}
+	return 0
+}
+
+func (x *Connection) GetMtu() uint32 {
+	if x != nil {
+		return x.Mtu
+	}
+	return 0
+}
+
+func (x *Connection) GetSumsAt() uint64 {
+	if x != nil {
+		return x.SumsAt
+	}
+	return 0
+}
+
+func (x *Connection) GetSumsKey() uint32 {
+	if x != nil {
+		return x.SumsKey
+	}
+	return 0
+}
+
+// Connect has the connection of a seat. Connected is the answer, or Refused.
+type Connect struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	Nonce         uint64                 `protobuf:"fixed64,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
+	Connection    *Connection            `protobuf:"bytes,4,opt,name=connection,proto3" json:"connection,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connect) Reset() {
+	*x = Connect{}
+	mi := &file_tributary_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connect) ProtoMessage() {}
+
+func (x *Connect) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connect.ProtoReflect.Descriptor instead.
+func (*Connect) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Connect) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Connect) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Connect) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Connect) GetConnection() *Connection {
+	if x != nil {
+		return x.Connection
+	}
+	return nil
+}
+
+type Connected struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connected) Reset() {
+	*x = Connected{}
+	mi := &file_tributary_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connected) ProtoMessage() {}
+
+func (x *Connected) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connected.ProtoReflect.Descriptor instead.
+func (*Connected) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Connected) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+// Failed reports that a seat's queue pair has failed.
+type Failed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failed) Reset() {
+	*x = Failed{}
+	mi := &file_tributary_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failed) ProtoMessage() {}
+
+func (x *Failed) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failed.ProtoReflect.Descriptor instead.
+func (*Failed) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Failed) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Failed) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Failed) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Disconnected reports, after Ended, that a seat's queue pairs are gone.
+type Disconnected struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Disconnected) Reset() {
+	*x = Disconnected{}
+	mi := &file_tributary_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Disconnected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Disconnected) ProtoMessage() {}
+
+func (x *Disconnected) ProtoReflect() protoreflect.Message {
+	mi := &file_tributary_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Disconnected.ProtoReflect.Descriptor instead.
+func (*Disconnected) Descriptor() ([]byte, []int) {
+	return file_tributary_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Disconnected) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *Disconnected) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
 type Leave struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Nonce         uint64                 `protobuf:"fixed64,1,opt,name=nonce,proto3" json:"nonce,omitempty"`
@@ -2716,7 +3206,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_tributary_proto_msgTypes[28]
+	mi := &file_tributary_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +3218,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[28]
+	mi := &file_tributary_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +3231,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{28}
+	return file_tributary_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Leave) GetNonce() uint64 {
@@ -2768,7 +3258,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_tributary_proto_msgTypes[29]
+	mi := &file_tributary_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +3270,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[29]
+	mi := &file_tributary_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +3283,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{29}
+	return file_tributary_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Abort) GetNonce() uint64 {
@@ -2813,7 +3303,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +3315,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[30]
+	mi := &file_tributary_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +3328,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{30}
+	return file_tributary_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Lost) GetNonce() uint64 {
@@ -2868,7 +3358,7 @@ type Evicted struct {
 
 func (x *Evicted) Reset() {
 	*x = Evicted{}
-	mi := &file_tributary_proto_msgTypes[31]
+	mi := &file_tributary_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3370,7 @@ func (x *Evicted) String() string {
 func (*Evicted) ProtoMessage() {}
 
 func (x *Evicted) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[31]
+	mi := &file_tributary_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3383,7 @@ func (x *Evicted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
 func (*Evicted) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{31}
+	return file_tributary_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Evicted) GetNonce() uint64 {
@@ -2933,7 +3423,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_tributary_proto_msgTypes[32]
+	mi := &file_tributary_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3435,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_tributary_proto_msgTypes[32]
+	mi := &file_tributary_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3448,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_tributary_proto_rawDescGZIP(), []int{32}
+	return file_tributary_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Ended) GetNonce() uint64 {
@@ -3014,7 +3504,7 @@ var File_tributary_proto protoreflect.FileDescriptor
 
 const file_tributary_proto_rawDesc = "" +
 	"\n" +
-	"\x0ftributary.proto\x12\ftributary.v1\"\xd8\x04\n" +
+	"\x0ftributary.proto\x12\ftributary.v1\"\xfd\x05\n" +
 	"\bToDaemon\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.tributary.v1.HelloH\x00R\x05hello\x12.\n" +
 	"\x06create\x18\x02 \x01(\v2\x14.tributary.v1.CreateH\x00R\x06create\x12(\n" +
@@ -3029,8 +3519,11 @@ const file_tributary_proto_rawDesc = "" +
 	" \x01(\v2\x13.tributary.v1.AbortH\x00R\x05abort\x12+\n" +
 	"\x05block\x18\v \x01(\v2\x13.tributary.v1.BlockH\x00R\x05block\x12.\n" +
 	"\x06finish\x18\f \x01(\v2\x14.tributary.v1.FinishH\x00R\x06finish\x12%\n" +
-	"\x03ask\x18\r \x01(\v2\x11.tributary.v1.AskH\x00R\x03askB\t\n" +
-	"\amessage\"\x8f\x06\n" +
+	"\x03ask\x18\r \x01(\v2\x11.tributary.v1.AskH\x00R\x03ask\x121\n" +
+	"\aconnect\x18\x0e \x01(\v2\x15.tributary.v1.ConnectH\x00R\aconnect\x12.\n" +
+	"\x06failed\x18\x0f \x01(\v2\x14.tributary.v1.FailedH\x00R\x06failed\x12@\n" +
+	"\fdisconnected\x18\x10 \x01(\v2\x1a.tributary.v1.DisconnectedH\x00R\fdisconnectedB\t\n" +
+	"\amessage\"\xc8\x06\n" +
 	"\bToClient\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.tributary.v1.WelcomeH\x00R\awelcome\x121\n" +
 	"\arefused\x18\x02 \x01(\v2\x15.tributary.v1.RefusedH\x00R\arefused\x121\n" +
@@ -3048,7 +3541,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\bfinished\x18\r \x01(\v2\x16.tributary.v1.FinishedH\x00R\bfinished\x121\n" +
 	"\amissing\x18\x0e \x01(\v2\x15.tributary.v1.MissingH\x00R\amissing\x121\n" +
 	"\aevicted\x18\x0f \x01(\v2\x15.tributary.v1.EvictedH\x00R\aevicted\x12.\n" +
-	"\x06agreed\x18\x10 \x01(\v2\x14.tributary.v1.AgreedH\x00R\x06agreedB\t\n" +
+	"\x06agreed\x18\x10 \x01(\v2\x14.tributary.v1.AgreedH\x00R\x06agreed\x127\n" +
+	"\tconnected\x18\x11 \x01(\v2\x17.tributary.v1.ConnectedH\x00R\tconnectedB\t\n" +
 	"\amessage\"\xbf\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
@@ -3058,7 +3552,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05admin\x18\x05 \x01(\bR\x05admin\x12\x16\n" +
 	"\x06memory\x18\x06 \x01(\bR\x06memory\x12\x14\n" +
 	"\x05rings\x18\a \x01(\bR\x05rings\x12\x16\n" +
-	"\x06direct\x18\b \x01(\bR\x06direct\"\xd9\x01\n" +
+	"\x06direct\x18\b \x01(\bR\x06direct\"\xc4\x02\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04card\x18\x01 \x01(\tR\x04card\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -3067,7 +3561,15 @@ const file_tributary_proto_rawDesc = "" +
 	"\x05block\x18\x05 \x01(\rR\x05block\x12$\n" +
 	"\x0ering_to_daemon\x18\x06 \x01(\rR\fringToDaemon\x12$\n" +
 	"\x0ering_to_client\x18\a \x01(\rR\fringToClient\x12\x18\n" +
-	"\anetwork\x18\b \x01(\tR\anetwork\"{\n" +
+	"\anetwork\x18\b \x01(\tR\anetwork\x12*\n" +
+	"\x04tree\x18\t \x03(\v2\x16.tributary.v1.TreeCardR\x04tree\x12 \n" +
+	"\vconnections\x18\n" +
+	" \x01(\bR\vconnections\x12\x1b\n" +
+	"\tsource_at\x18\v \x01(\tR\bsourceAt\"N\n" +
+	"\bTreeCard\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\x11R\x06parent\x12\x14\n" +
+	"\x05ports\x18\x02 \x01(\rR\x05ports\x12\x14\n" +
+	"\x05ranks\x18\x03 \x03(\rR\x05ranks\"{\n" +
 	"\aRefused\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x12,\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x14.tributary.v1.ReasonR\x06reason\x12\x12\n" +
@@ -3127,7 +3629,7 @@ const file_tributary_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x06 \x01(\v2\x18.tributary.v1.ParametersR\n" +
 	"parametersB\a\n" +
-	"\x05_rank\"\xce\x01\n" +
+	"\x05_rank\"\x8a\x02\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\rR\x05ranks\x12\x16\n" +
@@ -3137,7 +3639,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x06 \x01(\v2\x18.tributary.v1.ParametersR\n" +
 	"parameters\x12\x14\n" +
-	"\x05calls\x18\a \x01(\x04R\x05calls\"\xd4\x01\n" +
+	"\x05calls\x18\a \x01(\x04R\x05calls\x12:\n" +
+	"\vconnections\x18\b \x03(\v2\x18.tributary.v1.ConnectionR\vconnections\"\xd4\x01\n" +
 	"\x04Call\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x1a\n" +
@@ -3222,7 +3725,34 @@ const file_tributary_proto_rawDesc = "" +
 	"\x03vid\x18\x02 \x01(\rR\x03vid\"0\n" +
 	"\x06Agreed\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x10\n" +
-	"\x03vid\x18\x02 \x01(\rR\x03vid\"1\n" +
+	"\x03vid\x18\x02 \x01(\rR\x03vid\"\xcd\x01\n" +
+	"\n" +
+	"Connection\x12\x0e\n" +
+	"\x02ip\x18\x01 \x01(\aR\x02ip\x12\x10\n" +
+	"\x03mac\x18\x02 \x01(\x06R\x03mac\x12\x19\n" +
+	"\bsend_qpn\x18\x03 \x01(\rR\asendQpn\x12\x1f\n" +
+	"\vreceive_qpn\x18\x04 \x01(\rR\n" +
+	"receiveQpn\x12\x1b\n" +
+	"\tfirst_psn\x18\x05 \x01(\rR\bfirstPsn\x12\x10\n" +
+	"\x03mtu\x18\x06 \x01(\rR\x03mtu\x12\x17\n" +
+	"\asums_at\x18\a \x01(\x06R\x06sumsAt\x12\x19\n" +
+	"\bsums_key\x18\b \x01(\aR\asumsKey\"\x87\x01\n" +
+	"\aConnect\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x14\n" +
+	"\x05nonce\x18\x02 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x03 \x01(\rR\x04rank\x128\n" +
+	"\n" +
+	"connection\x18\x04 \x01(\v2\x18.tributary.v1.ConnectionR\n" +
+	"connection\"%\n" +
+	"\tConnected\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"F\n" +
+	"\x06Failed\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"8\n" +
+	"\fDisconnected\x12\x14\n" +
+	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\"1\n" +
 	"\x05Leave\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x06R\x05nonce\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\"\x1d\n" +
@@ -3260,7 +3790,7 @@ const file_tributary_proto_rawDesc = "" +
 	"*\x1e\n" +
 	"\tOperation\x12\a\n" +
 	"\x03SUM\x10\x00\x12\b\n" +
-	"\x04MEAN\x10\x01*\x9d\x01\n" +
+	"\x04MEAN\x10\x01*\xb0\x01\n" +
 	"\x05Cause\x12\x15\n" +
 	"\x11CAUSE_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bFINISHED\x10\x01\x12\v\n" +
@@ -3270,7 +3800,8 @@ const file_tributary_proto_rawDesc = "" +
 	"\fCALLS_DIFFER\x10\x05\x12\r\n" +
 	"\tCARD_LOST\x10\x06\x12\x0f\n" +
 	"\vRESULT_LOST\x10\a\x12\f\n" +
-	"\bNO_SLOTS\x10\bB\"Z tributary/driver/daemon/protocolb\x06proto3"
+	"\bNO_SLOTS\x10\b\x12\x11\n" +
+	"\rMEMBER_FAILED\x10\tB\"Z tributary/driver/daemon/protocolb\x06proto3"
 
 var (
 	file_tributary_proto_rawDescOnce sync.Once
@@ -3285,92 +3816,105 @@ func file_tributary_proto_rawDescGZIP() []byte {
 }
 
 var file_tributary_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_tributary_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_tributary_proto_goTypes = []any{
-	(Reason)(0),        // 0: tributary.v1.Reason
-	(Operation)(0),     // 1: tributary.v1.Operation
-	(Cause)(0),         // 2: tributary.v1.Cause
-	(*ToDaemon)(nil),   // 3: tributary.v1.ToDaemon
-	(*ToClient)(nil),   // 4: tributary.v1.ToClient
-	(*Hello)(nil),      // 5: tributary.v1.Hello
-	(*Welcome)(nil),    // 6: tributary.v1.Welcome
-	(*Refused)(nil),    // 7: tributary.v1.Refused
-	(*Parameters)(nil), // 8: tributary.v1.Parameters
-	(*Create)(nil),     // 9: tributary.v1.Create
-	(*Created)(nil),    // 10: tributary.v1.Created
-	(*Join)(nil),       // 11: tributary.v1.Join
-	(*Waiting)(nil),    // 12: tributary.v1.Waiting
-	(*Begin)(nil),      // 13: tributary.v1.Begin
-	(*Call)(nil),       // 14: tributary.v1.Call
-	(*Stop)(nil),       // 15: tributary.v1.Stop
-	(*Report)(nil),     // 16: tributary.v1.Report
-	(*Rejoin)(nil),     // 17: tributary.v1.Rejoin
-	(*Fetch)(nil),      // 18: tributary.v1.Fetch
-	(*Kept)(nil),       // 19: tributary.v1.Kept
-	(*Hand)(nil),       // 20: tributary.v1.Hand
-	(*Held)(nil),       // 21: tributary.v1.Held
-	(*Block)(nil),      // 22: tributary.v1.Block
-	(*Summed)(nil),     // 23: tributary.v1.Summed
-	(*Part)(nil),       // 24: tributary.v1.Part
-	(*Finish)(nil),     // 25: tributary.v1.Finish
-	(*Finished)(nil),   // 26: tributary.v1.Finished
-	(*Ask)(nil),        // 27: tributary.v1.Ask
-	(*Missing)(nil),    // 28: tributary.v1.Missing
-	(*Pause)(nil),      // 29: tributary.v1.Pause
-	(*Agreed)(nil),     // 30: tributary.v1.Agreed
-	(*Leave)(nil),      // 31: tributary.v1.Leave
-	(*Abort)(nil),      // 32: tributary.v1.Abort
-	(*Lost)(nil),       // 33: tributary.v1.Lost
-	(*Evicted)(nil),    // 34: tributary.v1.Evicted
-	(*Ended)(nil),      // 35: tributary.v1.Ended
+	(Reason)(0),          // 0: tributary.v1.Reason
+	(Operation)(0),       // 1: tributary.v1.Operation
+	(Cause)(0),           // 2: tributary.v1.Cause
+	(*ToDaemon)(nil),     // 3: tributary.v1.ToDaemon
+	(*ToClient)(nil),     // 4: tributary.v1.ToClient
+	(*Hello)(nil),        // 5: tributary.v1.Hello
+	(*Welcome)(nil),      // 6: tributary.v1.Welcome
+	(*TreeCard)(nil),     // 7: tributary.v1.TreeCard
+	(*Refused)(nil),      // 8: tributary.v1.Refused
+	(*Parameters)(nil),   // 9: tributary.v1.Parameters
+	(*Create)(nil),       // 10: tributary.v1.Create
+	(*Created)(nil),      // 11: tributary.v1.Created
+	(*Join)(nil),         // 12: tributary.v1.Join
+	(*Waiting)(nil),      // 13: tributary.v1.Waiting
+	(*Begin)(nil),        // 14: tributary.v1.Begin
+	(*Call)(nil),         // 15: tributary.v1.Call
+	(*Stop)(nil),         // 16: tributary.v1.Stop
+	(*Report)(nil),       // 17: tributary.v1.Report
+	(*Rejoin)(nil),       // 18: tributary.v1.Rejoin
+	(*Fetch)(nil),        // 19: tributary.v1.Fetch
+	(*Kept)(nil),         // 20: tributary.v1.Kept
+	(*Hand)(nil),         // 21: tributary.v1.Hand
+	(*Held)(nil),         // 22: tributary.v1.Held
+	(*Block)(nil),        // 23: tributary.v1.Block
+	(*Summed)(nil),       // 24: tributary.v1.Summed
+	(*Part)(nil),         // 25: tributary.v1.Part
+	(*Finish)(nil),       // 26: tributary.v1.Finish
+	(*Finished)(nil),     // 27: tributary.v1.Finished
+	(*Ask)(nil),          // 28: tributary.v1.Ask
+	(*Missing)(nil),      // 29: tributary.v1.Missing
+	(*Pause)(nil),        // 30: tributary.v1.Pause
+	(*Agreed)(nil),       // 31: tributary.v1.Agreed
+	(*Connection)(nil),   // 32: tributary.v1.Connection
+	(*Connect)(nil),      // 33: tributary.v1.Connect
+	(*Connected)(nil),    // 34: tributary.v1.Connected
+	(*Failed)(nil),       // 35: tributary.v1.Failed
+	(*Disconnected)(nil), // 36: tributary.v1.Disconnected
+	(*Leave)(nil),        // 37: tributary.v1.Leave
+	(*Abort)(nil),        // 38: tributary.v1.Abort
+	(*Lost)(nil),         // 39: tributary.v1.Lost
+	(*Evicted)(nil),      // 40: tributary.v1.Evicted
+	(*Ended)(nil),        // 41: tributary.v1.Ended
 }
 var file_tributary_proto_depIdxs = []int32{
 	5,  // 0: tributary.v1.ToDaemon.hello:type_name -> tributary.v1.Hello
-	9,  // 1: tributary.v1.ToDaemon.create:type_name -> tributary.v1.Create
-	11, // 2: tributary.v1.ToDaemon.join:type_name -> tributary.v1.Join
-	17, // 3: tributary.v1.ToDaemon.rejoin:type_name -> tributary.v1.Rejoin
-	14, // 4: tributary.v1.ToDaemon.call:type_name -> tributary.v1.Call
-	16, // 5: tributary.v1.ToDaemon.report:type_name -> tributary.v1.Report
-	19, // 6: tributary.v1.ToDaemon.kept:type_name -> tributary.v1.Kept
-	21, // 7: tributary.v1.ToDaemon.held:type_name -> tributary.v1.Held
-	31, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
-	32, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
-	22, // 10: tributary.v1.ToDaemon.block:type_name -> tributary.v1.Block
-	25, // 11: tributary.v1.ToDaemon.finish:type_name -> tributary.v1.Finish
-	27, // 12: tributary.v1.ToDaemon.ask:type_name -> tributary.v1.Ask
-	6,  // 13: tributary.v1.ToClient.welcome:type_name -> tributary.v1.Welcome
-	7,  // 14: tributary.v1.ToClient.refused:type_name -> tributary.v1.Refused
-	10, // 15: tributary.v1.ToClient.created:type_name -> tributary.v1.Created
-	12, // 16: tributary.v1.ToClient.waiting:type_name -> tributary.v1.Waiting
-	13, // 17: tributary.v1.ToClient.begin:type_name -> tributary.v1.Begin
-	15, // 18: tributary.v1.ToClient.stop:type_name -> tributary.v1.Stop
-	18, // 19: tributary.v1.ToClient.fetch:type_name -> tributary.v1.Fetch
-	20, // 20: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
-	29, // 21: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
-	33, // 22: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
-	35, // 23: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
-	23, // 24: tributary.v1.ToClient.summed:type_name -> tributary.v1.Summed
-	26, // 25: tributary.v1.ToClient.finished:type_name -> tributary.v1.Finished
-	28, // 26: tributary.v1.ToClient.missing:type_name -> tributary.v1.Missing
-	34, // 27: tributary.v1.ToClient.evicted:type_name -> tributary.v1.Evicted
-	30, // 28: tributary.v1.ToClient.agreed:type_name -> tributary.v1.Agreed
-	0,  // 29: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
-	8,  // 30: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
-	8,  // 31: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
-	8,  // 32: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
-	8,  // 33: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
-	1,  // 34: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
-	11, // 35: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
-	16, // 36: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
-	24, // 37: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
-	2,  // 38: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
-	14, // 39: tributary.v1.Ended.one:type_name -> tributary.v1.Call
-	14, // 40: tributary.v1.Ended.other:type_name -> tributary.v1.Call
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	10, // 1: tributary.v1.ToDaemon.create:type_name -> tributary.v1.Create
+	12, // 2: tributary.v1.ToDaemon.join:type_name -> tributary.v1.Join
+	18, // 3: tributary.v1.ToDaemon.rejoin:type_name -> tributary.v1.Rejoin
+	15, // 4: tributary.v1.ToDaemon.call:type_name -> tributary.v1.Call
+	17, // 5: tributary.v1.ToDaemon.report:type_name -> tributary.v1.Report
+	20, // 6: tributary.v1.ToDaemon.kept:type_name -> tributary.v1.Kept
+	22, // 7: tributary.v1.ToDaemon.held:type_name -> tributary.v1.Held
+	37, // 8: tributary.v1.ToDaemon.leave:type_name -> tributary.v1.Leave
+	38, // 9: tributary.v1.ToDaemon.abort:type_name -> tributary.v1.Abort
+	23, // 10: tributary.v1.ToDaemon.block:type_name -> tributary.v1.Block
+	26, // 11: tributary.v1.ToDaemon.finish:type_name -> tributary.v1.Finish
+	28, // 12: tributary.v1.ToDaemon.ask:type_name -> tributary.v1.Ask
+	33, // 13: tributary.v1.ToDaemon.connect:type_name -> tributary.v1.Connect
+	35, // 14: tributary.v1.ToDaemon.failed:type_name -> tributary.v1.Failed
+	36, // 15: tributary.v1.ToDaemon.disconnected:type_name -> tributary.v1.Disconnected
+	6,  // 16: tributary.v1.ToClient.welcome:type_name -> tributary.v1.Welcome
+	8,  // 17: tributary.v1.ToClient.refused:type_name -> tributary.v1.Refused
+	11, // 18: tributary.v1.ToClient.created:type_name -> tributary.v1.Created
+	13, // 19: tributary.v1.ToClient.waiting:type_name -> tributary.v1.Waiting
+	14, // 20: tributary.v1.ToClient.begin:type_name -> tributary.v1.Begin
+	16, // 21: tributary.v1.ToClient.stop:type_name -> tributary.v1.Stop
+	19, // 22: tributary.v1.ToClient.fetch:type_name -> tributary.v1.Fetch
+	21, // 23: tributary.v1.ToClient.hand:type_name -> tributary.v1.Hand
+	30, // 24: tributary.v1.ToClient.pause:type_name -> tributary.v1.Pause
+	39, // 25: tributary.v1.ToClient.lost:type_name -> tributary.v1.Lost
+	41, // 26: tributary.v1.ToClient.ended:type_name -> tributary.v1.Ended
+	24, // 27: tributary.v1.ToClient.summed:type_name -> tributary.v1.Summed
+	27, // 28: tributary.v1.ToClient.finished:type_name -> tributary.v1.Finished
+	29, // 29: tributary.v1.ToClient.missing:type_name -> tributary.v1.Missing
+	40, // 30: tributary.v1.ToClient.evicted:type_name -> tributary.v1.Evicted
+	31, // 31: tributary.v1.ToClient.agreed:type_name -> tributary.v1.Agreed
+	34, // 32: tributary.v1.ToClient.connected:type_name -> tributary.v1.Connected
+	7,  // 33: tributary.v1.Welcome.tree:type_name -> tributary.v1.TreeCard
+	0,  // 34: tributary.v1.Refused.reason:type_name -> tributary.v1.Reason
+	9,  // 35: tributary.v1.Create.parameters:type_name -> tributary.v1.Parameters
+	9,  // 36: tributary.v1.Join.parameters:type_name -> tributary.v1.Parameters
+	9,  // 37: tributary.v1.Waiting.parameters:type_name -> tributary.v1.Parameters
+	9,  // 38: tributary.v1.Begin.parameters:type_name -> tributary.v1.Parameters
+	32, // 39: tributary.v1.Begin.connections:type_name -> tributary.v1.Connection
+	1,  // 40: tributary.v1.Call.operation:type_name -> tributary.v1.Operation
+	12, // 41: tributary.v1.Rejoin.join:type_name -> tributary.v1.Join
+	17, // 42: tributary.v1.Rejoin.report:type_name -> tributary.v1.Report
+	25, // 43: tributary.v1.Summed.parts:type_name -> tributary.v1.Part
+	32, // 44: tributary.v1.Connect.connection:type_name -> tributary.v1.Connection
+	2,  // 45: tributary.v1.Ended.cause:type_name -> tributary.v1.Cause
+	15, // 46: tributary.v1.Ended.one:type_name -> tributary.v1.Call
+	15, // 47: tributary.v1.Ended.other:type_name -> tributary.v1.Call
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_tributary_proto_init() }
@@ -3392,6 +3936,9 @@ func file_tributary_proto_init() {
 		(*ToDaemon_Block)(nil),
 		(*ToDaemon_Finish)(nil),
 		(*ToDaemon_Ask)(nil),
+		(*ToDaemon_Connect)(nil),
+		(*ToDaemon_Failed)(nil),
+		(*ToDaemon_Disconnected)(nil),
 	}
 	file_tributary_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToClient_Welcome)(nil),
@@ -3410,18 +3957,19 @@ func file_tributary_proto_init() {
 		(*ToClient_Missing)(nil),
 		(*ToClient_Evicted)(nil),
 		(*ToClient_Agreed)(nil),
+		(*ToClient_Connected)(nil),
 	}
-	file_tributary_proto_msgTypes[5].OneofWrappers = []any{}
-	file_tributary_proto_msgTypes[8].OneofWrappers = []any{}
+	file_tributary_proto_msgTypes[6].OneofWrappers = []any{}
 	file_tributary_proto_msgTypes[9].OneofWrappers = []any{}
-	file_tributary_proto_msgTypes[14].OneofWrappers = []any{}
+	file_tributary_proto_msgTypes[10].OneofWrappers = []any{}
+	file_tributary_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tributary_proto_rawDesc), len(file_tributary_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   33,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

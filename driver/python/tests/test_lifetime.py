@@ -101,7 +101,12 @@ job = card.job()
 
 def run(program, **options):
     return subprocess.run(
-        [sys.executable, "-c", PREFIX + program], capture_output=True, text=True, timeout=60, **options
+        [sys.executable, "-c", PREFIX + program],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
     )
 
 

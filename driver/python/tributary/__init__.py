@@ -8,7 +8,7 @@
 The README has formats, errors and the rules for processes.
 """
 
-from ._cards import Card, Info, Job, Member, join, open
+from ._cards import Card, Info, Job, Member, Server, join, open, serve
 from ._reductions import Partial, Pending
 from .errors import (
     ArrayError,
@@ -64,8 +64,10 @@ __all__ = [
     "RefusedError",
     "ResultLostError",
     "RunningError",
+    "Server",
     "TimeoutError",
     "TributaryError",
     "join",
     "open",
+    "serve",
 ]

@@ -83,11 +83,11 @@ class _Closing:
         self._handle = handle
         self._finalizer = weakref.finalize(self, _release, self._abort_by, handle, keeps)
 
-    def _close(self, name: str) -> None:
+    def _close(self, name: str, *arguments: int) -> None:
         if not self._finalizer.alive:
             return
         try:
-            _library.interruptible(lambda: _library.call(name, self._handle))
+            _library.interruptible(lambda: _library.call(name, self._handle, *arguments))
         except InputError:
             raise  # it is in use, and stays open
         except BaseException:
@@ -192,14 +192,7 @@ class Job(_Closing):
     @property
     def ticket(self) -> str | None:
         """The text with which other processes join the job; None if no daemon shares the card."""
-        length = ctypes.c_size_t(256)
-        text = ctypes.create_string_buffer(length.value)
-        try:
-            _library.call("job_ticket", self._handle, text, len(text), length)
-        except InputError:
-            text = ctypes.create_string_buffer(length.value)
-            _library.call("job_ticket", self._handle, text, len(text), length)
-        return text.value.decode() or None
+        return _library.text_of("job_ticket", self._handle) or None
 
     def member(self, rank: int) -> Member:
         """Returns the member of a rank in this process. Errors: InputError, ClosedError."""
@@ -328,17 +321,64 @@ class Card(_Closing):
     abort = close
 
 
-def open(name: str, *, workers: int = 0, format: str | None = None, timeout: float | None = None) -> Card:
+class Server(_Closing):
+    """A card that this process shares with others. `with` closes it; when the block fails, it aborts it."""
+
+    def __init__(self, card: str, handle: int) -> None:
+        """Servers come from serve."""
+        self._abort_by = "server_abort"
+        self._own(handle)
+        self.card: str = card  #: its name in this process
+        self.name: str = _library.text_of("server_name", handle)  #: for open: "serve:unix:PATH"
+
+    @property
+    def address(self) -> str:
+        """Where the server listens: "unix:PATH", or "tcp:HOST:PORT"."""
+        place = self.name.removeprefix("serve:")
+        return place if place.startswith("unix:") else "tcp:" + place
+
+    def close(self, grace: float = 10) -> None:
+        """Ends the server in order, and closes its card. It does nothing when called again.
+
+        The server refuses new jobs, and ends those that wait for members. Running jobs may finish, and
+        clients close their cards and members, for at most grace seconds. It does not wait if no client is
+        there, so close those of this process before. Jobs that are left end: their reductions raise
+        EndedError or DiedError. KeyboardInterrupt ends the server at once.
+
+        Errors: InputError if grace is negative.
+        """
+        if not 0 <= grace < 2**33:
+            raise InputError(f"grace: {grace} s is not a time, which is 0 or more")
+        try:
+            self._close("server_close", int(grace * 1e9))
+        except KeyboardInterrupt:
+            _library.quietly("server_abort", self._handle)
+            raise
+
+    def abort(self) -> None:
+        """Ends the server at once, and its jobs."""
+        self._close("server_abort")
+
+
+def open(
+    name: str,
+    *,
+    workers: int = 0,
+    format: str | None = None,
+    timeout: float | None = None,
+    fixed_window: bool = False,
+) -> Card:
     """Opens the card of a name, such as "cpu:", "model:lanes=4" or "serve:unix:/run/tributary.sock".
 
     workers: members that the caller needs. "cpu:" and "model:" then have that many ports.
     format: "fp32" (default), "bf16", "fp16", "fp8e4m3", "fp8e5m2", "int32". "cpu:" and "model:" have it,
     unless their name has another.
     timeout: how many seconds calls wait without progress; default: 10.
+    fixed_window: keep each job's whole window in flight, also in a congested network.
 
     Errors: InputError, NoCardError, BusyError, IncompatibleError, ForkedError.
     """
-    options = _open_options(workers, format, timeout)
+    options = _open_options(workers, format, timeout, fixed_window)
     text, handle = _text("name", name), ctypes.c_void_p()
 
     def action() -> int:
@@ -348,6 +388,37 @@ def open(name: str, *, workers: int = 0, format: str | None = None, timeout: flo
     return Card(name, _library.interruptible(action, lambda opened: _library.quietly("card_close", opened)))
 
 
+def serve(
+    name: str,
+    address: str,
+    *,
+    workers: int = 0,
+    format: str | None = None,
+    timeout: float | None = None,
+    fixed_window: bool = False,
+) -> Server:
+    """Opens the card of a name, as open does, and shares it with other processes at an address.
+
+    Processes of this machine, this one as well, open the card as Server.name, or join its jobs by their
+    tickets. A card that goes away is opened again when it is back.
+
+    address: "unix:PATH", a Unix socket that this user alone may open, in a folder that exists. It replaces
+    the socket of a process that was killed. Or "tcp:127.0.0.1:PORT", which all users of this machine can
+    open; port 0 takes a free one. Addresses that other machines can reach are refused.
+    workers, format, timeout, fixed_window: as in open. timeout is that of the card.
+
+    Errors: InputError, also if the process cannot listen at address; those of open.
+    """
+    options = _open_options(workers, format, timeout, fixed_window)
+    text, place, handle = _text("name", name), _text("address", address), ctypes.c_void_p()
+
+    def action() -> int:
+        _library.call("serve", text, options, place, handle)
+        return handle.value or 0
+
+    return Server(name, _library.interruptible(action, lambda made: _library.quietly("server_abort", made)))
+
+
 def join(
     ticket: str,
     rank: int | None = None,
@@ -355,6 +426,7 @@ def join(
     workers: int = 0,
     format: str | None = None,
     timeout: float | None = None,
+    fixed_window: bool = False,
 ) -> Member:
     """Joins the job of a ticket (Job.ticket), and returns its member.
 
@@ -363,11 +435,12 @@ def join(
     rank: the member's; default: any free one.
     workers, format: what the job must have; default: anything.
     timeout: how many seconds calls wait without progress; default: 10.
+    fixed_window: keep each job's whole window in flight, also in a congested network.
 
     Errors: InputError for a ticket that is none, or if workers or format differ; RefusedError if the job is
     over, or the rank taken; NoCardError; TimeoutError; ForkedError.
     """
-    options = _open_options(workers, format, timeout)
+    options = _open_options(workers, format, timeout, fixed_window)
     if rank is not None and not 0 <= rank < 64:
         raise InputError(f"rank: {rank}; ranks are 0 to 63, or None for any")
     text, wanted, handle = (
@@ -385,10 +458,13 @@ def join(
     )
 
 
-def _open_options(workers: int, format: str | None, timeout: float | None) -> _library.OpenOptions:
+def _open_options(
+    workers: int, format: str | None, timeout: float | None, fixed_window: bool
+) -> _library.OpenOptions:
     return _library.OpenOptions(
         size=ctypes.sizeof(_library.OpenOptions),
         timeout_ns=_nanoseconds("timeout", timeout),
         workers=workers,
         format=_arrays.number_of(format),
+        fixed_window=fixed_window,
     )

@@ -37,7 +37,13 @@ Result = TypeVar("Result")
 class OpenOptions(ctypes.Structure):
     """tributary_open_options."""
 
-    _fields_ = [("size", c_size_t), ("timeout_ns", c_int64), ("workers", c_int32), ("format", c_int32)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("timeout_ns", c_int64),
+        ("workers", c_int32),
+        ("format", c_int32),
+        ("fixed_window", c_uint8),
+    ]
 
 
 class CardInfo(ctypes.Structure):
@@ -89,6 +95,10 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "open": (c_char_p, POINTER(OpenOptions), POINTER(_handle)),
     "card_info": (_handle, POINTER(CardInfo)),
     "card_close": (_handle,),
+    "serve": (c_char_p, POINTER(OpenOptions), c_char_p, POINTER(_handle)),
+    "server_name": (_handle, c_char_p, c_size_t, POINTER(c_size_t)),
+    "server_close": (_handle, c_int64),
+    "server_abort": (_handle,),
     "configure": (_handle, POINTER(JobOptions), POINTER(_handle)),
     "job_ticket": (_handle, c_char_p, c_size_t, POINTER(c_size_t)),
     "job_member": (_handle, c_int32, POINTER(_handle)),
@@ -142,6 +152,18 @@ def call(name: str, *arguments: Any) -> None:
     if kind != 0:
         text = library.tributary_error_text().decode()
         raise errors.make(kind, text, library.tributary_error_ranks())
+
+
+def text_of(name: str, handle: int) -> str:
+    """Calls tributary_NAME, which writes a text into a buffer."""
+    length = ctypes.c_size_t(256)
+    text = ctypes.create_string_buffer(length.value)
+    try:
+        call(name, handle, text, len(text), length)
+    except errors.InputError:
+        text = ctypes.create_string_buffer(length.value)
+        call(name, handle, text, len(text), length)
+    return text.value.decode()
 
 
 def quietly(name: str, *arguments: Any) -> None:

@@ -50,7 +50,7 @@ var alive = keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time
 const maxMessage = 4 << 20
 
 func init() {
-	transport.Register("serve", func(ctx context.Context, r transport.Request) (transport.Conn, error) { return open(ctx, r) })
+	transport.Register("serve", Open)
 }
 
 // Session is one process's use of a card: a transport.Conn of frames, and messages.
@@ -60,6 +60,8 @@ type Session struct {
 	card    string
 	block   int
 	network string // the card's name on its network; empty if frames go through the daemon
+	tree    []*protocol.TreeCard
+	source  string // where a client of a card under RoCEv2 reads SOURCE_MAC; may be empty
 	memory  []byte
 	data    net.Conn
 	frames  io.ReadWriteCloser // data, or the rings in memory
@@ -75,8 +77,8 @@ type Session struct {
 	err     error // why the control stream ended
 }
 
-// open opens a session.
-func open(ctx context.Context, r transport.Request) (transport.Conn, error) {
+// Open opens a session with the daemon and card at an address, which is a name without its scheme.
+func Open(ctx context.Context, r transport.Request) (transport.Conn, error) {
 	a, err := parse(r.Address)
 	if err != nil {
 		return nil, err
@@ -179,7 +181,8 @@ func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
 		return fmt.Errorf("the daemon sent %T instead of a welcome", m.Message)
 	}
 	welcome := m.GetWelcome()
-	s.card, s.block, s.network = welcome.Card, int(welcome.Block), welcome.Network
+	s.card, s.block, s.network, s.tree = welcome.Card, int(welcome.Block), welcome.Network, welcome.Tree
+	s.source = welcome.SourceAt
 	if _, err := s.data.Write(append([]byte(dataTag), welcome.Key...)); err != nil {
 		return err
 	}
@@ -208,6 +211,9 @@ func (s *Session) useRings(size ring.Size) error {
 // Block returns the most bytes of a block, if the card takes arrays; 0 if it takes frames.
 func (s *Session) Block() int { return s.block }
 
+// Tree returns the cards, if the card is a tree of cards; else nil.
+func (s *Session) Tree() []*protocol.TreeCard { return s.tree }
+
 // Memory returns the memory that the daemon shares; nil without.
 func (s *Session) Memory() []byte { return s.memory }
 
@@ -221,6 +227,9 @@ func (s *Session) Release() {
 
 // Network returns an empty name: frames go through the daemon.
 func (s *Session) Network() string { return "" }
+
+// SourceAt returns the name under which a client of a card under RoCEv2 reads SOURCE_MAC; it may be empty.
+func (s *Session) SourceAt() string { return s.source }
 
 // Name returns the name under which another process on this machine, or on the network, opens the
 // same card.
@@ -375,8 +384,16 @@ func (a address) authority() string {
 }
 
 func (a address) dial(ctx context.Context) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, a.network, a.place)
+	conn, err := new(net.Dialer).DialContext(ctx, a.network, a.place)
+	if err == nil && Dialed != nil {
+		Dialed(conn)
+	}
+	return conn, err
 }
+
+// Dialed is called with each connection to a daemon, before TLS. A library in a program that may fork sets it
+// before any session is opened: a child that keeps a connection keeps its session alive.
+var Dialed func(net.Conn)
 
 // isLocal reports whether the address is on this machine.
 func (a address) isLocal() bool {

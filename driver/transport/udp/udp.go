@@ -55,6 +55,11 @@ func (n name) resolve(ctx context.Context) (netip.AddrPort, error) {
 // Open opens a socket to the card at an address, HOST or HOST:PORT. It sends nothing, so it does not
 // find out whether a card is there.
 func Open(ctx context.Context, r transport.Request) (transport.PacketConn, error) {
+	return OpenFrom(ctx, r, netip.Addr{})
+}
+
+// OpenFrom is Open for a socket with a local IPv4 address. The zero Addr leaves the address to the kernel.
+func OpenFrom(ctx context.Context, r transport.Request, own netip.Addr) (transport.PacketConn, error) {
 	n, err := parse(r.Address)
 	if err != nil {
 		return nil, err
@@ -64,6 +69,9 @@ func Open(ctx context.Context, r transport.Request) (transport.PacketConn, error
 		return nil, err
 	}
 	dialer := net.Dialer{Control: setUp}
+	if own.IsValid() {
+		dialer.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(own, 0))
+	}
 	socket, err := dialer.DialContext(ctx, "udp4", to.String())
 	if err != nil {
 		return nil, explain(err, to)

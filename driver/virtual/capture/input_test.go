@@ -74,6 +74,12 @@ func contribution(rank byte, vid uint32, mark wire.ECN) []byte {
 
 // setUp lets host 1 at port 0 take the card and set up a job of the hosts 2 and 3, which are at ports.
 func (in *input) setUp(deadline uint64, ports ...uint64) {
+	in.stage(deadline, ports...)
+	in.add(0, write(wire.RegJobCommit, 1<<32))
+}
+
+// stage is setUp without the commit.
+func (in *input) stage(deadline uint64, ports ...uint64) {
 	const token = 0x0123_4567_89ab_cdef
 	in.add(0, write(wire.RegOwner, token))
 	for rank, port := range ports {
@@ -83,7 +89,7 @@ func (in *input) setUp(deadline uint64, ports ...uint64) {
 			write(wire.MemberAddr(wire.RegMemberMAC, rank), mac))
 	}
 	in.add(0, write(wire.RegJobToken, token), write(wire.RegJobPorts, 3), write(wire.RegJobChunk, 4),
-		write(wire.RegJobWindow, 2), write(wire.RegJobDeadline, deadline), write(wire.RegJobCommit, 1<<32))
+		write(wire.RegJobWindow, 2), write(wire.RegJobDeadline, deadline))
 }
 
 // inputs are the captures, by the names of their goldens, and the numbers of their ports.
@@ -95,7 +101,11 @@ var inputs = []struct {
 	{"answers", 1, answers}, {"faults", 1, addFaults}, {"job", 1, func(in *input) { addJob(in, 0, 0) }},
 	{"deadline", 1, addDeadline}, {"lease", 1, addLease},
 	{"faults2", 2, addFaults}, {"path", 3, func(in *input) { addJob(in, 1, 2) }}, {"switch", 3, addPassing},
+	{"tree", 3, addTree},
 }
+
+// withParent is the number of ports of the cards that have an up port.
+const withParent = 3
 
 // answers asks for the card's address and for echoes.
 func answers(in *input) {
@@ -128,6 +138,59 @@ func addJob(in *input, a, b int) {
 	in.add(b, contribution(0, 4, wire.ECT0))
 	for i := range wire.NetworkCounters { // those of SPEC count cycles of the core, too
 		in.add(a, from(2, frames.Access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.ECT0))
+	}
+}
+
+// upwardPort is the upward UDP port of the tree job.
+const upwardPort = 7000
+
+// down returns the frame of a packet for a member of host 9, to a UDP port of the card.
+func down(n byte, port uint16, h frame.Header, mark wire.ECN) []byte {
+	h.Epoch = 1
+	var payload []byte
+	if info, _ := h.Kind.Info(); info.Payload {
+		h.Length, h.Format, payload = 4, wire.FP32, bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 4)
+	}
+	d := frames.NewDatagram(frame.AppendDatagram(nil, &h, payload))
+	d.Ether.SrcMAC, d.IP.SrcIP, d.IP.TOS = hostMAC(n), net.IP{192, 168, 84, n}, uint8(mark)
+	d.UDP.SrcPort, d.UDP.DstPort = 5000, layers.UDPPort(port)
+	return d.Bytes()
+}
+
+// addTree has a tree job of two members at port 1, and its parent, host 9, at port 2: own sums with their
+// repeats, final sums of the parent and of others, statuses, finishes, and reads of the up port's counters.
+func addTree(in *input) {
+	in.stage(0, 1, 1)
+	mac := binary.BigEndian.Uint64(append([]byte{0, 2}, hostMAC(9)...))
+	in.add(0, write(wire.RegJobParent, wire.Upward(4, upwardPort)), write(wire.RegJobRepeat, 1), write(wire.RegTreeRanks, 7),
+		write(wire.RanksAddr(0), 1), write(wire.RanksAddr(1), 4),
+		write(wire.RegParentAddress, 5000<<32|0xc0a85409), write(wire.RegParentMAC, mac), write(wire.RegJobCommit, 1<<32))
+	final := func(vid uint32, flags uint8) frame.Header {
+		return frame.Header{Kind: wire.KindResult, VID: vid, Mask: 7, Receivers: 1 << 4, Flags: flags}
+	}
+	status := func(code wire.Code, vid uint32) frame.Header {
+		return frame.Header{Kind: wire.KindStatus, Rank: 4, Code: code, VID: vid, Mask: 2}
+	}
+	in.add(1, contribution(0, 0, wire.ECT1), contribution(1, 0, wire.ECT0), contribution(0, 0, wire.ECT0))
+	in.add(2, down(9, upwardPort, status(wire.CodeDuplicate, 0), wire.ECT0), down(9, upwardPort, status(wire.CodeOverdue, 0), wire.ECT0))
+	in.add(2, down(9, upwardPort+1, final(0, 0), wire.ECT0), down(8, upwardPort, final(0, 0), wire.ECT0))
+	in.add(1, down(9, upwardPort, final(0, 0), wire.ECT0))
+	other := final(0, 0)
+	other.Job = 1
+	in.add(2, down(9, upwardPort, other, wire.ECT0), down(9, upwardPort, frame.Header{Kind: wire.KindData}, wire.ECT0))
+	in.add(2, down(9, upwardPort, final(0, uint8(wire.ECT1)), wire.CE), down(9, upwardPort, final(0, 0), wire.ECT0))
+	in.add(1, contribution(1, 1, wire.NotECT), contribution(0, 1, wire.CE))
+	in.add(2, down(9, upwardPort, final(1, wire.FlagNonfinite|uint8(wire.CE)), wire.ECT1))
+	for rank := range byte(2) {
+		h := frame.Header{Kind: wire.KindFinish, Rank: rank, Epoch: 1, VID: 2}
+		in.add(1, from(2+rank, frame.AppendDatagram(nil, &h, nil), wire.ECT0))
+	}
+	in.add(2, down(9, upwardPort, status(wire.CodeDone, 2), wire.ECT0), down(9, upwardPort, status(wire.CodeDone, 2), wire.ECT0))
+	for i := range wire.UpCounters {
+		in.add(0, from(1, frames.Access(wire.KindRegRead, wire.UpCounterAddr(i), 0), wire.ECT0))
+	}
+	for i := range wire.NetworkCounters {
+		in.add(0, from(1, frames.Access(wire.KindRegRead, wire.CounterAddr(len(wire.Counters)+i), 0), wire.ECT0))
 	}
 }
 

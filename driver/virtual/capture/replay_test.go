@@ -34,12 +34,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var endpoints = map[string]func(ports int) (ethernet.Endpoint, error){
 	"model": func(ports int) (ethernet.Endpoint, error) {
 		return model.NewEndpoint(model.Config{
-			Lanes: 4, Ports: 4, Chunk: 64, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
+			Lanes: 4, Ports: 4, Chunk: 64, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports, Parent: ports == withParent,
 		}, frames.CardAddress)
 	},
 	"cpu": func(ports int) (ethernet.Endpoint, error) {
 		return cpu.NewEndpoint(cpu.Config{
-			Lanes: 4, Ports: 4, Chunk: 64, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
+			Lanes: 4, Ports: 4, Chunk: 64, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports, Parent: ports == withParent,
 		}, frames.CardAddress)
 	},
 }

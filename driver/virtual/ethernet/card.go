@@ -22,7 +22,7 @@ type Endpoint interface {
 	Count(counter string)  // counts an event in a counter of wire.NetworkCounters
 }
 
-// upper is an Endpoint with an up port: model.Endpoint.
+// upper is an Endpoint with an up port: model.Endpoint or cpu.Endpoint.
 type upper interface {
 	// UpwardPorts returns the UDP ports from which the card sends to parents now.
 	UpwardPorts() []uint16
@@ -40,14 +40,15 @@ const MaxPorts = 256
 // Card is a card with Ethernet ports. It has no device and reads no clock, so the same calls give the
 // same frames. It is for calls from one goroutine at a time.
 type Card struct {
-	endpoint Endpoint
-	upper    upper // the endpoint, or nil
-	ports    int
-	own      station // in effect
-	stations *stations
-	answers  queue // to ARP and ICMP
-	passing  queue
-	datagram []byte // reused by Send
+	endpoint  Endpoint
+	upper     upper     // the endpoint, or nil
+	connected connected // the endpoint, or nil
+	ports     int
+	own       station // in effect
+	stations  *stations
+	answers   queue // to ARP and ICMP
+	passing   queue
+	datagram  []byte // reused by Send
 }
 
 // The largest numbers of frames that wait to leave. The hardware makes one answer at a time, too.
@@ -62,8 +63,9 @@ func New(endpoint Endpoint, ports int) (*Card, error) {
 		return nil, fmt.Errorf("ethernet: %d ports are not from 1 to %d", ports, MaxPorts)
 	}
 	up, _ := endpoint.(upper)
+	conn, _ := endpoint.(connected)
 	return &Card{
-		endpoint: endpoint, upper: up, ports: ports, own: stationOf(endpoint.Own()), stations: newStations(),
+		endpoint: endpoint, upper: up, connected: conn, ports: ports, own: stationOf(endpoint.Own()), stations: newStations(),
 		answers: queue{most: maxAnswers}, passing: queue{most: maxPassing},
 	}, nil
 }
@@ -82,11 +84,13 @@ func (c *Card) Err() error { return nil }
 func (c *Card) Receive(port int, frame []byte) {
 	body, whole := CutFCS(frame)
 	v := &view{body, whole, c.own, c.upper}
-	verdict := judge(v)
 	if whole && len(body) >= Shortest && len(body) <= Longest {
 		c.stations.learn(v.mac(atSource), port, c.Cycles())
+		if c.take(v, port) || c.relay(v, port) {
+			return
+		}
 	}
-	switch verdict.kind {
+	switch verdict := judge(v); verdict.kind {
 	case dropped:
 		c.endpoint.Count(verdict.reason)
 	case passedOn:
@@ -145,8 +149,8 @@ func (c *Card) portsFor(to mac, from int) (ports []int) {
 
 // Send appends the next frame that leaves to dst, with its FCS, and returns its port. ok is false,
 // and dst unchanged, if there is none. Answers to ARP and ICMP leave first, then what the endpoint
-// sends, also to parents, then frames that pass, in the order of their arrival; a frame for several
-// ports leaves at the lowest first.
+// sends, also to parents, then sums on connections, then frames that pass or are relayed, in the order
+// of their arrival; a frame for several ports leaves at the lowest first.
 func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 	if frame, port, ok = c.answers.pop(); ok {
 		return append(dst, frame...), port, true
@@ -159,6 +163,11 @@ func (c *Card) Send(dst []byte) (frame []byte, port int, ok bool) {
 		return append(dst, AppendFCS(Pad(frame))...), to.at, true
 	}
 	c.own = stationOf(c.endpoint.Own()) // all replies have left
+	if c.connected != nil {
+		if frame, port, ok = c.connected.SendFrame(nil); ok {
+			return append(dst, AppendFCS(Pad(frame))...), port, true
+		}
+	}
 	if frame, port, ok = c.passing.pop(); ok {
 		return append(dst, frame...), port, true
 	}

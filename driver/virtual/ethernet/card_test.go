@@ -30,23 +30,22 @@ type left struct {
 }
 
 // endpoints are the cards in software.
-var endpoints = map[string]func(ports int) (ethernet.Endpoint, error){
-	"model": func(ports int) (ethernet.Endpoint, error) {
-		return model.NewEndpoint(model.Config{
-			Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
-		}, frames.CardAddress)
+var endpoints = map[string]func(cfg model.Config) (ethernet.Endpoint, error){
+	"model": func(cfg model.Config) (ethernet.Endpoint, error) { return model.NewEndpoint(cfg, frames.CardAddress) },
+	"cpu": func(cfg model.Config) (ethernet.Endpoint, error) {
+		return cpu.NewEndpoint(cpu.Config(cfg), frames.CardAddress)
 	},
-	"cpu": func(ports int) (ethernet.Endpoint, error) {
-		return cpu.NewEndpoint(cpu.Config{
-			Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports,
-		}, frames.CardAddress)
-	},
+}
+
+// small is a card with Ethernet ports.
+func small(ports int) model.Config {
+	return model.Config{Lanes: 1, Ports: 4, Chunk: 4, Window: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: ports}
 }
 
 // newSite returns a card with Ethernet ports around an endpoint.
 func newSite(t testing.TB, name string, ports int) *site {
 	t.Helper()
-	endpoint, err := endpoints[name](ports)
+	endpoint, err := endpoints[name](small(ports))
 	require.NoError(t, err)
 	card, err := ethernet.New(endpoint, ports)
 	require.NoError(t, err)

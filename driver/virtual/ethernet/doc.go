@@ -11,6 +11,9 @@
 //		...
 //	}
 //
+// The frames of RDMA connections, with shell roce, are those of driver/wire/ROCE.md; model.Endpoint judges and
+// makes them.
+//
 // Sources: RFC 826 (ARP), RFC 791 (IPv4), RFC 792 (ICMP), RFC 768 (UDP), RFC 1071 and RFC 1624
 // (checksums), IEEE 802.1D, section 7 (a learning bridge).
 package ethernet

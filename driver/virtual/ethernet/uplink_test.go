@@ -24,11 +24,11 @@ var (
 )
 
 // newChild returns a card with an up port and two Ethernet ports that has set the job up.
-func newChild(t *testing.T) *site {
+func newChild(t *testing.T, name string) *site {
 	t.Helper()
-	endpoint, err := model.NewEndpoint(model.Config{
-		Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Ethernet: 2, Parent: true,
-	}, frames.CardAddress)
+	cfg := small(2)
+	cfg.Parent = true
+	endpoint, err := endpoints[name](cfg)
 	require.NoError(t, err)
 	for _, w := range [][2]uint64{
 		{uint64(wire.RegOwner), 5}, {uint64(wire.RegJobToken), 5}, {uint64(wire.RegJobPorts), 1}, {uint64(wire.RegJobChunk), 1},
@@ -71,7 +71,13 @@ func parse(t *testing.T, frame []byte) (d frames.Datagram) {
 }
 
 func TestFramesOfACardWithAParent(t *testing.T) {
-	s := newChild(t)
+	for name := range endpoints {
+		t.Run(name, func(t *testing.T) { framesOfACardWithAParent(t, name) })
+	}
+}
+
+func framesOfACardWithAParent(t *testing.T, name string) {
+	s := newChild(t, name)
 	s.endpoint.Receive(packet(wire.KindData, 0, 0), ownerAddress, wire.ECT1)
 	all := s.drain()
 	require.Len(t, all, 1)

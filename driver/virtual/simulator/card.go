@@ -22,6 +22,7 @@ type Card struct {
 	now    uint64 // the card's clock, when it was last heard
 	moved  uint64 // when a frame came or left last
 	moving bool   // since it was heard it was given a frame
+	given  int    // bytes of frames since it was heard
 	freely bool   // RunFreely was called
 	left   []leaving
 	err    error
@@ -84,10 +85,14 @@ func (c *Card) Advance(cycles uint64) {
 }
 
 // Receive gives the card a frame with its FCS. One of more than 65,535 bytes is more than a record
-// holds; the card gets it without its end.
+// holds; the card gets it without its end. One that runs freely gets it at once.
 func (c *Card) Receive(port int, frame []byte) {
 	c.write(frameRecord, port, frame[:min(len(frame), 1<<16-1)])
 	c.moving, c.moved = true, c.now
+	c.given += len(frame)
+	if c.freely {
+		c.flush()
+	}
 }
 
 // Send lets the card run until nothing moves any more, unless it runs freely. It appends the next frame that has left to dst,
@@ -111,16 +116,21 @@ func (c *Card) write(kind byte, port int, body []byte) {
 	}
 }
 
-// run writes a record that the card answers with its clock, and reads until the answer.
-func (c *Card) run(kind byte, body []byte) {
-	c.write(kind, 0, body)
+// flush passes on what was written, unless the card has failed.
+func (c *Card) flush() {
 	if c.err == nil && c.in.Flush() != nil {
 		c.err = errEnded
 	}
+}
+
+// run writes a record that the card answers with its clock, and reads until the answer.
+func (c *Card) run(kind byte, body []byte) {
+	c.write(kind, 0, body)
+	c.flush()
 	for c.moving = true; c.moving && c.err == nil; {
 		c.err = c.read()
 	}
-	c.moving = false
+	c.moving, c.given = false, 0
 }
 
 // errEnded is the error of a process that takes or writes no record any more.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,6 +157,7 @@ func TestRunningFreely(t *testing.T) {
 	card, err := start(t, "model", os.Stderr)
 	require.NoError(t, err)
 	pace := card.RunFreely()
+	pace.every = 0
 	began := card.Cycles()
 	steps := func(n int, cycles uint64) {
 		t.Helper()
@@ -174,6 +176,32 @@ func TestRunningFreely(t *testing.T) {
 	require.Len(t, drain(card), 1)
 	steps(32, 256)
 	steps(5, 16)
+	assert.NoError(t, card.Close())
+}
+
+// TestPace: between two steps a card that runs freely gets frames at once, but no more bytes than a pipe takes.
+func TestPace(t *testing.T) {
+	card, err := start(t, "model", os.Stderr)
+	require.NoError(t, err)
+	pace := card.RunFreely()
+	pace.every = time.Hour
+	began := card.Cycles()
+	for range 3 {
+		pace.CatchUp(card)
+	}
+	require.Equal(t, began+busyStep, card.Cycles(), "one step")
+	card.Receive(0, frames.ARPRequest(frames.ToAll, frames.CardIP))
+	require.Zero(t, card.in.Buffered())
+	for given := 64; given < mostGiven; given += 1024 {
+		pace.CatchUp(card)
+		require.Equal(t, began+busyStep, card.Cycles(), "after %d bytes", given)
+		card.Receive(0, make([]byte, 1024))
+	}
+	pace.CatchUp(card)
+	require.Equal(t, began+2*busyStep, card.Cycles())
+	pace.CatchUp(card)
+	require.Equal(t, began+2*busyStep, card.Cycles(), "only frames since the last step count")
+	assert.Len(t, drain(card), 1)
 	assert.NoError(t, card.Close())
 }
 

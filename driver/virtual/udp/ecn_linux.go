@@ -13,11 +13,11 @@ import (
 // markBytes is the size of a mark in a control message: the int that Linux takes for IP_TOS.
 const markBytes = 4
 
-// controlBytes has room for the control messages of a datagram: its IP_TOS alone.
-var controlBytes = unix.CmsgSpace(markBytes)
+// ControlBytes has room for the control messages of a datagram: its IP_TOS alone.
+var ControlBytes = unix.CmsgSpace(markBytes)
 
-// setUp has the socket show the ECN field of received datagrams, and set "don't fragment".
-func setUp(conn *net.UDPConn) error {
+// SetUp has the socket show the ECN field of received datagrams, and set "don't fragment".
+func SetUp(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -35,8 +35,8 @@ func setUp(conn *net.UDPConn) error {
 	return failed
 }
 
-// receivedMark returns the ECN field of a received datagram.
-func receivedMark(control []byte) wire.ECN {
+// ReceivedMark returns the ECN field of a received datagram.
+func ReceivedMark(control []byte) wire.ECN {
 	for len(control) >= unix.CmsgLen(0) {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
 		if err != nil {
@@ -50,8 +50,8 @@ func receivedMark(control []byte) wire.ECN {
 	return wire.NotECT
 }
 
-// appendMark appends the control message that sets the ECN field of a datagram.
-func appendMark(control []byte, mark wire.ECN) []byte {
+// AppendMark appends the control message that sets the ECN field of a datagram.
+func AppendMark(control []byte, mark wire.ECN) []byte {
 	at := len(control)
 	control = append(control, make([]byte, unix.CmsgSpace(markBytes))...)
 	message := control[at:]

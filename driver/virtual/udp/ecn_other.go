@@ -8,11 +8,14 @@ import (
 	"tributary/driver/wire"
 )
 
-// Only Linux shows and sets the ECN field here.
-const controlBytes = 0
+// ControlBytes is 0: only Linux shows and sets the ECN field here.
+const ControlBytes = 0
 
-func setUp(*net.UDPConn) error { return nil }
+// SetUp does nothing.
+func SetUp(*net.UDPConn) error { return nil }
 
-func receivedMark([]byte) wire.ECN { return wire.NotECT }
+// ReceivedMark returns NotECT.
+func ReceivedMark([]byte) wire.ECN { return wire.NotECT }
 
-func appendMark(control []byte, _ wire.ECN) []byte { return control }
+// AppendMark appends nothing.
+func AppendMark(control []byte, _ wire.ECN) []byte { return control }

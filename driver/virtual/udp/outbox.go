@@ -19,7 +19,7 @@ func newOutbox() outbox {
 	for i := range ms {
 		ms[i].Buffers = [][]byte{nil}
 		ms[i].Addr = &net.UDPAddr{IP: make(net.IP, net.IPv4len)}
-		ms[i].OOB = make([]byte, 0, controlBytes)
+		ms[i].OOB = make([]byte, 0, ControlBytes)
 	}
 	return outbox{ms: ms}
 }
@@ -48,7 +48,7 @@ func (o *outbox) put(datagram []byte, to wire.Address, mark wire.ECN, at packets
 	m := &o.ms[o.n]
 	m.Buffers[0] = datagram
 	address(m, to)
-	m.OOB = appendMark(m.OOB[:0], mark)
+	m.OOB = AppendMark(m.OOB[:0], mark)
 	if o.n++; o.n == len(o.ms) {
 		o.flush(at)
 	}

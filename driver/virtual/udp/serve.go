@@ -133,7 +133,7 @@ func (s *server) take(in []ipv4.Message) error {
 	for i := range in {
 		m := &in[i]
 		if from, ok := m.Addr.(*net.UDPAddr); ok {
-			s.card.Receive(m.Buffers[0][:m.N], addressOf(from.AddrPort()), receivedMark(m.OOB[:m.NN]))
+			s.card.Receive(m.Buffers[0][:m.N], addressOf(from.AddrPort()), ReceivedMark(m.OOB[:m.NN]))
 			if err := s.raise(); err != nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func newMessages() []ipv4.Message {
 	ms := make([]ipv4.Message, batch)
 	for i := range ms {
 		ms[i].Buffers = [][]byte{make([]byte, datagramBytes)}
-		ms[i].OOB = make([]byte, controlBytes)
+		ms[i].OOB = make([]byte, ControlBytes)
 	}
 	return ms
 }

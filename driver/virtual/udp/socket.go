@@ -36,7 +36,7 @@ func Listen(address string) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("udp: %w", err)
 	}
-	if err := errors.Join(setUp(conn), conn.SetReadBuffer(waitingBytes)); err != nil {
+	if err := errors.Join(SetUp(conn), conn.SetReadBuffer(waitingBytes)); err != nil {
 		return nil, errors.Join(fmt.Errorf("udp: %w", err), conn.Close())
 	}
 	return &Socket{conn: conn, address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}, nil

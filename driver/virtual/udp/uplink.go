@@ -11,8 +11,8 @@ import (
 	"tributary/driver/wire"
 )
 
-// upper is a Card with an up port: model.Endpoint. Each upward UDP port has a socket of its own while a
-// job uses it.
+// upper is a Card with an up port: model.Endpoint or cpu.Endpoint. Each upward UDP port has a socket of
+// its own while a job uses it.
 type upper interface {
 	// UpwardPorts returns the UDP ports from which the card sends to parents now.
 	UpwardPorts() []uint16
@@ -101,7 +101,7 @@ func (s *server) takeUp(port uint16, link *uplink, in []ipv4.Message) bool {
 	for i := range in {
 		m := &in[i]
 		if from, ok := m.Addr.(*net.UDPAddr); ok {
-			s.upper.ReceiveUp(port, m.Buffers[0][:m.N], addressOf(from.AddrPort()), receivedMark(m.OOB[:m.NN]))
+			s.upper.ReceiveUp(port, m.Buffers[0][:m.N], addressOf(from.AddrPort()), ReceivedMark(m.OOB[:m.NN]))
 			s.collect()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tributary/driver/cpu"
 	"tributary/driver/model"
 	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
@@ -22,12 +23,28 @@ type stand struct {
 	stop    context.CancelFunc
 }
 
-// serveCard serves a model card of two ports and an up port.
-func serveCard(t *testing.T) *stand {
+// small is a card of two ports and an up port.
+var small = model.Config{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Parent: true}
+
+// newCard makes a card with an address of its own.
+type newCard func(own wire.Address) (udp.Card, error)
+
+// onBoth runs a test with both cards in software.
+func onBoth(t *testing.T, test func(*testing.T, newCard)) {
+	for name, card := range map[string]newCard{
+		"model": func(own wire.Address) (udp.Card, error) { return model.NewEndpoint(small, own) },
+		"cpu":   func(own wire.Address) (udp.Card, error) { return cpu.NewEndpoint(cpu.Config(small), own) },
+	} {
+		t.Run(name, func(t *testing.T) { test(t, card) })
+	}
+}
+
+// serveCard serves a card.
+func serveCard(t *testing.T, makes newCard) *stand {
 	t.Helper()
 	socket, err := udp.Listen("127.0.0.1:0")
 	require.NoError(t, err)
-	card, err := model.NewEndpoint(model.Config{Lanes: 1, Ports: 2, Chunk: 1, Window: 1, Shell: wire.ShellUDP, Link: 64, Parent: true}, socket.Address())
+	card, err := makes(socket.Address())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -95,7 +112,7 @@ func (h *host) element(rank uint8, x float32) {
 	})
 }
 
-// setUp sets job 0 up for chunks of 1 element, a window of 1 and the members at the first ports.
+// SetUp sets job 0 up for chunks of 1 element, a window of 1 and the members at the first ports.
 func (h *host) setUp(members ...uint64) {
 	h.Helper()
 	for port, at := range members {
@@ -117,8 +134,10 @@ func freePort(t *testing.T) uint16 {
 
 // TestATreeBehindSockets: a card with a parent sums one worker's data with that of the parent's other
 // member. Its upward port has a socket while the job runs.
-func TestATreeBehindSockets(t *testing.T) {
-	root, child := serveCard(t), serveCard(t)
+func TestATreeBehindSockets(t *testing.T) { onBoth(t, aTreeBehindSockets) }
+
+func aTreeBehindSockets(t *testing.T, makes newCard) {
+	root, child := serveCard(t, makes), serveCard(t, makes)
 	port := freePort(t)
 	owner, ownerBelow := dial(t, root), dial(t, child)
 	worker, workerBelow := dial(t, root), dial(t, child)
@@ -152,8 +171,10 @@ func TestATreeBehindSockets(t *testing.T) {
 }
 
 // TestAnUpwardPortThatIsTaken: Serve names it, and ends.
-func TestAnUpwardPortThatIsTaken(t *testing.T) {
-	child := serveCard(t)
+func TestAnUpwardPortThatIsTaken(t *testing.T) { onBoth(t, anUpwardPortThatIsTaken) }
+
+func anUpwardPortThatIsTaken(t *testing.T, makes newCard) {
+	child := serveCard(t, makes)
 	owner := dial(t, child)
 	taken := dial(t, child).LocalAddr().(*net.UDPAddr)
 	owner.writes(
@@ -166,8 +187,10 @@ func TestAnUpwardPortThatIsTaken(t *testing.T) {
 }
 
 // TestServeEndsWithAJob: Ctrl-C closes the sockets of upward ports, too.
-func TestServeEndsWithAJob(t *testing.T) {
-	child := serveCard(t)
+func TestServeEndsWithAJob(t *testing.T) { onBoth(t, serveEndsWithAJob) }
+
+func serveEndsWithAJob(t *testing.T, makes newCard) {
+	child := serveCard(t, makes)
 	owner := dial(t, child)
 	port := freePort(t)
 	owner.writes(

@@ -38,7 +38,7 @@
 namespace {
 
 constexpr uint64_t IDLE_CYCLES = 4096;  // cycles without movement before sleep
-constexpr uint64_t LOOK_CYCLES = 256;   // cycles between looks at standard input while busy
+constexpr uint64_t LOOK_CYCLES = 64;    // cycles between looks at standard input while busy
 constexpr int RESET_CYCLES = 16;
 constexpr size_t FCS_BYTES = 4;
 constexpr size_t HEAD_BYTES = 4;  // of a record

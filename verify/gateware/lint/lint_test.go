@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tributary/hwgen/leaf"
 )
 
 const root = "../../.." // of the repository
@@ -227,8 +229,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLeaves checks the style and the names of all of rtl/, including leaves that no golden uses.
-// The goldens cover the other checks.
+// TestLeaves checks the style and the names of all of rtl/, including leaves that no golden uses. It
+// checks a leaf with sections as cards have it, without an up port and with one. The goldens cover
+// the other checks.
 func TestLeaves(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "rtl", "*", "*.v"))
 	if err != nil || len(files) == 0 {
@@ -238,8 +241,7 @@ func TestLeaves(t *testing.T) {
 	if err != nil || len(vendor) == 0 {
 		t.Fatalf("no leaves out of a vendor's cells in rtl: %v", err)
 	}
-	files = append(files, vendor...)
-	leaves := []Card{{Dir: filepath.Join(root, "rtl"), Files: files}}
+	leaves := []Card{{Dir: filepath.Join(root, "rtl"), Files: resolved(t, append(files, vendor...))}}
 	if err := Names(t.Context(), leaves...); err != nil {
 		t.Error(err)
 	}
@@ -249,4 +251,37 @@ func TestLeaves(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// resolved returns the files, with two in the place of each that has sections for cards with an up port.
+func resolved(t *testing.T, files []string) []string {
+	t.Helper()
+	var all []string
+	sections := 0
+	for _, file := range files {
+		text := readText(t, file)
+		if !strings.Contains(text, "`ifdef "+leaf.Parent) {
+			all = append(all, file)
+			continue
+		}
+		sections++
+		for folder, parent := range map[string]bool{"plain": false, "parent": true} {
+			text, err := leaf.Resolve(text, leaf.Parent, parent)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			to := filepath.Join(root, "build", "lint", "leaves", folder, filepath.Base(file))
+			if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, to)
+		}
+	}
+	if sections == 0 {
+		t.Error("no leaf has a section for cards with an up port")
+	}
+	return all
 }

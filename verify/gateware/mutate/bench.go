@@ -292,7 +292,7 @@ func choosing(verilog string, mutants int, more string) (string, error) {
 		bounds = fmt.Sprintf("[%d:0] ", width-1)
 	}
 	declared := fmt.Sprintf("  input %s%s;\n  wire %s%s;\n", bounds, sel, bounds, sel)
-	port := regexp.MustCompile(`(, )?\b` + sel + `\);\n`)
+	port := regexp.MustCompile(`(,\s+)?\b` + sel + `\s*\);\n`) // Yosys ends a line after 20 ports
 	if strings.Count(verilog, declared) != 1 || len(port.FindAllString(verilog, -1)) != 1 {
 		return "", fmt.Errorf("the written Verilog has no input %s", sel)
 	}

@@ -23,6 +23,12 @@ var breaks = []string{
 	"test_bridge.py::test_agg_link_break_of_links",
 }
 
+// A card with an up port, with two jobs; a smaller one for the leaf whose first bench is a card.
+var (
+	parent = []string{"test_top_parent.py::test_top_parent[three_ports]"}
+	small  = []string{"test_top_parent.py::test_top_parent[one_port]"}
+)
+
 // A card whose registers are behind AXI4-Lite.
 var axil = []string{"test_axil.py::test_top_axil[two_jobs]"}
 
@@ -60,6 +66,22 @@ var inPath = []string{
 	"test_eth_switch.py::test_agg_eth_switch_of_other_ports[2-64]",
 }
 
+// A whole card whose core has agg_release, with two jobs.
+var releasing = []string{"test_top_release.py::test_top_release[two_jobs]"}
+
+// Benches of the receiver and of the transmitter of RoCEv2.
+var (
+	roceReceiver = []string{
+		"test_roce_receive.py::test_agg_roce_receive[8-9018]",
+		"test_roce_receive.py::test_agg_roce_receive[1-600]",
+	}
+	roceTransmitter = []string{
+		"test_roce_transmit.py::test_agg_roce_transmit[8-16-2-4-2-256]",
+		"test_roce_transmit.py::test_agg_roce_transmit[1-16-2-3-2-256]",
+		"test_roce_transmit.py::test_agg_roce_transmit[64-64-8-8-1-1024]",
+	}
+)
+
 // The complete chain between a bridge's pins and a card.
 var bridge = []string{"test_bridge.py::test_bridge_chain[4]"}
 
@@ -92,6 +114,7 @@ var campaignLeaves = []leaf{
 	{"agg_cache", "cache", []string{"test_core_sum.py::test_agg_cache"}, bare},
 	{"agg_stage", "", []string{"test_core_out.py::test_agg_stage"}, link},
 	{"agg_owed", "owed", []string{"test_core_out.py::test_agg_owed"}, bare},
+	{"agg_release", "release", []string{"test_release.py::test_agg_release[3-2]", "test_release.py::test_agg_release[2-5]"}, releasing},
 	{"agg_status", "status", []string{"test_core_out.py::test_agg_status"}, late},
 	{"agg_port_queue", "port_queue", []string{"test_core_out.py::test_agg_port_queue"}, bare},
 	{"agg_turns", "turns", []string{"test_core_out.py::test_agg_turns"}, bare},
@@ -152,6 +175,29 @@ var campaignLeaves = []leaf{
 	{"agg_switch_requests", "switch_requests", inPath, nil},
 	{"agg_switch_store", "switch_store", inPath, nil},
 	{"agg_switch_table", "switch_table", []string{"test_eth_switch.py::test_agg_switch_table"}, nil},
+	{"agg_connection_check", "", []string{"test_connection_check.py::test_agg_connection_check[4-3-8-4]"}, nil},
+	{"agg_connection_registers", "", []string{"test_connection_registers.py::test_agg_connection_registers[armed]"}, nil},
+	{"agg_connection_table", "", []string{"test_connection_table.py::test_agg_connection_table[jobs]"}, nil},
+	{"agg_crc32", "", []string{"test_roce_transmit.py::test_agg_crc32[8]"}, nil}, // the proof contains two instances of it
+	{"agg_icrc_check", "", roceReceiver, nil},
+	{"agg_relay", "", []string{"test_relay.py::test_agg_relay[8]"}, nil},
+	{"agg_reply_frame", "", []string{"test_reply_frame.py::test_agg_reply_frame[8]"}, nil},
+	{"agg_roce_align", "", roceReceiver, nil},
+	{"agg_roce_judge", "roce_judge", roceReceiver, nil},
+	{"agg_roce_receive", "", roceReceiver, nil},
+	{"agg_roce_headers", "", []string{"test_roce_headers.py::test_agg_roce_headers[3-5-3-5]"}, nil},
+	{"agg_roce_sums", "", roceTransmitter, nil},
+	{"agg_roce_transmit", "", roceTransmitter, nil},
+	{"agg_up_commit", "up_commit", nil, parent},
+	{"agg_up_finish", "up_finish", nil, parent},
+	{"agg_up_jobs", "up_jobs", nil, parent},
+	{"agg_up_masks", "up_masks", nil, parent},
+	{"agg_up_owed", "", small, parent},
+	{"agg_up_receive", "up_receive", nil, parent},
+	{"agg_up_registers", "up_registers", nil, parent},
+	{"agg_parent_table", "", []string{"test_parent_table.py::test_agg_parent_table[several]"}, nil},
+	{"agg_up_unwrap", "", []string{"test_up_unwrap.py::test_agg_up_unwrap[8]", "test_up_unwrap.py::test_agg_up_unwrap[64]"}, nil},
+	{"agg_up_drops", "", []string{"test_up_drops.py::test_agg_up_drops[3]"}, nil},
 }
 
 // notRun are the leaves of the campaign whose mutants have not been run. RESULT.md names them.
@@ -161,13 +207,20 @@ var notRun = map[string]bool{
 	"agg_datagram_sums": true, "agg_datagram_store": true, "agg_copy_address": true, "agg_eth_transmit": true,
 	"agg_eth_answers": true, "agg_packet_order": true, "agg_eth_switch": true, "agg_switch_delay": true,
 	"agg_switch_input": true, "agg_switch_requests": true, "agg_switch_store": true, "agg_switch_table": true,
+	"agg_parent_table": true, "agg_release": true, "agg_connection_check": true, "agg_icrc_check": true,
+	"agg_roce_receive": true, "agg_roce_headers": true, "agg_roce_sums": true,
 }
 
-// withoutCard are leaves of cards with several Ethernet ports. The bench of such a whole card takes
-// minutes.
+// withoutCard are leaves of cards with several Ethernet ports, with an up port on Ethernet, or with shell
+// roce. The bench of such a whole card takes minutes.
 var withoutCard = map[string]bool{
 	"agg_packet_split": true, "agg_packet_order": true, "agg_eth_switch": true, "agg_switch_delay": true,
 	"agg_switch_input": true, "agg_switch_requests": true, "agg_switch_store": true, "agg_switch_table": true,
+	"agg_parent_table": true, "agg_up_unwrap": true, "agg_up_drops": true,
+	"agg_connection_check": true, "agg_crc32": true, "agg_icrc_check": true, "agg_roce_align": true,
+	"agg_roce_judge": true, "agg_roce_receive": true, "agg_roce_headers": true, "agg_roce_sums": true,
+	"agg_roce_transmit": true, "agg_connection_registers": true, "agg_connection_table": true, "agg_relay": true,
+	"agg_reply_frame": true,
 }
 
 // slowProofs are the leaves whose benches take less time than the proof, and run first.

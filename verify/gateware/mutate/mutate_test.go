@@ -137,10 +137,9 @@ func TestWeakenings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := campaign{root: root}
 	names := map[string]bool{}
 	for _, x := range weakenings {
-		verilog, err := c.verilog(x.leaf)
+		verilog, err := x.library(root).Read(x.leaf)
 		if err != nil {
 			t.Errorf("weakening %s: %v", x.name, err)
 			continue
@@ -244,4 +243,30 @@ func elaboration(width, more int) *module {
 			ports: map[string]string{`\A`: `\a`, `\B`: `\a`, `\Y`: "$y"}})
 	}
 	return m
+}
+
+// TestChoosing: the input that selects a mutant is found as Yosys writes it: among the ports, with a line's end after each 20.
+func TestChoosing(t *testing.T) {
+	const declared = "  input [1:0] mutant_select;\n  wire [1:0] mutant_select;\n"
+	for ports, want := range map[string]string{
+		"m(mutant_select);\n":       "m();\n",
+		"m(a, mutant_select);\n":    "m(a);\n",
+		"m(a, mutant_select\n);\n":  "m(a);\n",
+		"m(a, \nmutant_select);\n":  "m(a);\n",
+		"m(a, my_mutant_select);\n": "",
+		"m(a, mutant_select, b);\n": "",
+		"m(a, mutant_select_a);\n":  "",
+		"m(a, b);\n":                "",
+	} {
+		got, err := choosing("module "+ports+declared, 3, "")
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q has the input", ports)
+			}
+			continue
+		}
+		if err != nil || !strings.HasPrefix(got, "module "+want+"  reg [1:0] mutant_select;\n") {
+			t.Errorf("%q becomes %q, %v", ports, got, err)
+		}
+	}
 }

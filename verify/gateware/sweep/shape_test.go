@@ -64,7 +64,7 @@ type arithmetic struct {
 // arithmetics lists all combinations of format, result format and sum that hwgen's flags offer.
 func arithmetics(t *testing.T) []arithmetic {
 	var all []arithmetic
-	takesDSP := strings.Contains(run(t, 10*time.Second, hwgen, "-h"), "-dsp")
+	takesDSP := strings.Contains(run(t, time.Minute, hwgen, "-h"), "-dsp")
 	for _, format := range wire.Formats {
 		for _, result := range wire.Formats {
 			for _, sum := range wire.Sums {
@@ -166,7 +166,7 @@ func (s shape) generate(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(scratch) })
 	dir := filepath.Join(scratch, "card")
-	run(t, 10*time.Second, hwgen, append(s.flags(), "-o", dir)...)
+	run(t, time.Minute, hwgen, append(s.flags(), "-o", dir)...)
 	return dir
 }
 

@@ -207,22 +207,26 @@ func laneFlags(l cells.Lane) []string {
 }
 
 // cores are bare cards: the core with its port queues and register port. Their memories hold chunks
-// of the default size. Two of them have limits, and are placed with three seeds.
+// of the default size. Two of them have limits, and are placed with three seeds. The last one has an
+// up port.
 func cores() []circuit {
+	newCore := func(lanes, workers int, sum string) circuit {
+		return circuit{
+			name:      fmt.Sprintf("core of %d lanes x %d workers, %s fp32", lanes, workers, sum),
+			flags:     []string{"-lanes", strconv.Itoa(lanes), "-workers", strconv.Itoa(workers), "-shell", "none", "-sum", sum},
+			top:       "agg_top",
+			whole:     true,
+			latency:   func(s source) int { return s.latency },
+			additions: lanes * (workers - 1),
+			part:      part85F,
+			seeds:     []int{1},
+			full:      true,
+		}
+	}
 	var all []circuit
 	for _, size := range []struct{ lanes, workers int }{{4, 4}, {4, 8}, {16, 4}} {
 		for _, sum := range []string{"tree", "fused", "exact"} {
-			c := circuit{
-				name:      fmt.Sprintf("core of %d lanes x %d workers, %s fp32", size.lanes, size.workers, sum),
-				flags:     []string{"-lanes", strconv.Itoa(size.lanes), "-workers", strconv.Itoa(size.workers), "-shell", "none", "-sum", sum},
-				top:       "agg_top",
-				whole:     true,
-				latency:   func(s source) int { return s.latency },
-				additions: size.lanes * (size.workers - 1),
-				part:      part85F,
-				seeds:     []int{1},
-				full:      true,
-			}
+			c := newCore(size.lanes, size.workers, sum)
 			switch {
 			case size.lanes == 4 && size.workers == 4 && sum == "tree":
 				c.leastMHz, c.seeds = 120, threeSeeds
@@ -232,7 +236,10 @@ func cores() []circuit {
 			all = append(all, c)
 		}
 	}
-	return all
+	up := newCore(4, 4, "tree")
+	up.name += ", up port"
+	up.flags = append(up.flags, "-parent")
+	return append(all, up)
 }
 
 // synth returns the command that synthesizes the circuit.

@@ -100,7 +100,7 @@ func TestKeptSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("PATH", "")
 	require.NoError(t, os.MkdirAll(filepath.Dir(seedsFile), 0o777))
-	c, s := circuit{name: "core", part: part85F}, source{dir: t.TempDir(), hash: "0123"}
+	c, s := circuit{name: "core", part: part85F, seeds: threeSeeds}, source{dir: t.TempDir(), hash: "0123"}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "wrapper.json"), nil, 0o666))
 	placesAnew := func(seed int) {
 		t.Helper()

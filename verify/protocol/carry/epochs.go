@@ -14,7 +14,7 @@ func (w *world) report(n int) bool {
 	if !w.daemonUp || !w.gathering || !w.takesPart(n) || m.reported {
 		return false
 	}
-	w.say("member %d stops and reports the results that it holds", n)
+	w.Say("member %d stops and reports the results that it holds", n)
 	m.reported, m.stopped, m.starting, m.fresh = true, true, false, false
 	m.told = 0
 	for v := range w.config.chunks {
@@ -58,9 +58,9 @@ func (w *world) infer() {
 		if !w.takesPart(n) || !m.reported || oldest+2*w.config.window > newest {
 			continue
 		}
-		w.add("; member %d lacks chunk %d, so the card has evicted it", n, oldest)
+		w.Add("; member %d lacks chunk %d, so the card has evicted it", n, oldest)
 		if w.evicted&seat(n) == 0 && !m.again {
-			w.violate("progress", "member %d is taken for evicted, and the card has not evicted it", n)
+			w.Violate(progress, "member %d is taken for evicted, and the card has not evicted it", n)
 		}
 		w.evicted, w.noticed = w.evicted|seat(n), w.noticed|seat(n)
 	}
@@ -110,12 +110,12 @@ func (w *world) hand(n int) bool {
 		w.weak(keptNotHanded|handWithStart|firstOfFastest) {
 		return false
 	}
-	w.say("member %d takes what it lacks", n)
+	w.Say("member %d takes what it lacks", n)
 	var got chunks
 	for v := range w.config.chunks {
 		if kept := w.source(v); kept != 0 && m.told&bit(v) == 0 && v >= int(m.from) {
 			got |= bit(v)
-			w.add(": the kept result of chunk %d", v)
+			w.Add(": the kept result of chunk %d", v)
 			if m.held[v] == 0 {
 				w.hold(n, v, kept)
 			}
@@ -147,7 +147,7 @@ func (w *world) begin() bool {
 	if w.weak(lateNotice) {
 		w.stale |= w.evicted &^ w.noticed
 	}
-	w.say("the daemon sets the job up in epoch %d, from chunk %d", w.epoch, w.first)
+	w.Say("the daemon sets the job up in epoch %d, from chunk %d", w.epoch, w.first)
 	if enter {
 		w.enter()
 	}
@@ -185,10 +185,10 @@ func (w *world) beginChunk(v int, enter bool) bool {
 	case kept != 0 && lacked && !w.weak(keptNotHanded|noBarrier):
 		return false
 	case kept == 0 && lacked && held && !w.weak(sumLost):
-		w.violate("nothing lost", "a member holds the result of chunk %d, and nobody has kept it for those that lack it", v)
+		w.Violate(nothingLost, "a member holds the result of chunk %d, and nobody has kept it for those that lack it", v)
 	}
 	if lacked && kept == 0 && w.isBefore(v) {
-		w.add("; nobody keeps the result of chunk %d", v)
+		w.Add("; nobody keeps the result of chunk %d", v)
 		w.over = lost
 	}
 	w.first = int8(v)
@@ -216,7 +216,7 @@ func (w *world) begun(n int) bool {
 	if m.dead || !m.starting {
 		return false
 	}
-	w.say("member %d begins epoch %d", n, w.epoch)
+	w.Say("member %d begins epoch %d", n, w.epoch)
 	if w.weak(staleEpoch) {
 		m.late[m.epoch] = w.summed[m.epoch] & m.sent &^ m.read
 	}
@@ -224,7 +224,7 @@ func (w *world) begun(n int) bool {
 	m.epoch, m.first, m.sent, m.read = w.epoch, w.first, 0, 0
 	for v, r := range w.handed {
 		if r != 0 && m.held[v] == 0 {
-			w.add(": the kept result of chunk %d", v)
+			w.Add(": the kept result of chunk %d", v)
 			w.hold(n, v, r)
 		}
 	}

@@ -9,7 +9,7 @@ func (w *world) fail(k kind, n int) bool {
 		if w.left.cards == 0 || !w.cardUp || !w.daemonUp {
 			return false
 		}
-		w.say("the card dies; the daemon gathers reports")
+		w.Say("the card dies; the daemon gathers reports")
 		w.left.cards--
 		w.forgetJob()
 		w.gather()
@@ -32,7 +32,7 @@ func (w *world) daemonDies() bool {
 	if w.left.daemons == 0 || !w.daemonUp {
 		return false
 	}
-	w.say("the daemon dies; the card drops the job")
+	w.Say("the daemon dies; the card drops the job")
 	w.left.daemons--
 	w.forgetJob()
 	w.daemonUp, w.gathering, w.rejoining, w.kept = false, false, false, [maxChunks]value{}
@@ -50,7 +50,7 @@ func (w *world) daemonReturns() bool {
 	if w.daemonUp {
 		return false
 	}
-	w.say("a new daemon starts, and gathers reports")
+	w.Say("a new daemon starts, and gathers reports")
 	w.daemonUp, w.rejoining, w.paused, w.skipped = true, true, false, false
 	if w.weak(pauseAfterAnnounced) {
 		w.announced = 0
@@ -58,7 +58,7 @@ func (w *world) daemonReturns() bool {
 	for n := range w.config.members {
 		m := &w.members[n]
 		if !m.here() || m.entering || m.fresh || w.out(n) {
-			w.add("; member %d is not there, so the job is over", n)
+			w.Add("; member %d is not there, so the job is over", n)
 			w.over = missing
 		}
 		if v := m.low(); w.weak(pauseAfterAnnounced) && !w.config.boundary(v) {
@@ -75,11 +75,11 @@ func (w *world) memberDies(n int) bool {
 	if w.left.leaves == 0 || !m.here() {
 		return false
 	}
-	w.say("member %d dies", n)
+	w.Say("member %d dies", n)
 	w.left.leaves--
 	*m = member{dead: true, epoch: m.epoch, sent: m.sent}
 	if w.rejoining {
-		w.add(": it was there for the new daemon, so the job is over")
+		w.Add(": it was there for the new daemon, so the job is over")
 		w.over = missing
 	}
 	return true
@@ -95,7 +95,7 @@ func (w *world) returns(n, pause int) bool {
 	if !w.config.boundary(pause) || pause < w.announcedBy() || w.paused && pause != int(w.pause) {
 		return false
 	}
-	w.say("member %d returns; the job pauses before chunk %d", n, pause)
+	w.Say("member %d returns; the job pauses before chunk %d", n, pause)
 	w.left.returns--
 	*m = member{entering: true, later: w.paused, from: int8(pause), epoch: m.epoch, sent: m.sent}
 	if w.weak(evictedMarkStays) {
@@ -135,7 +135,7 @@ func (w *world) renew() bool {
 	if !w.paused || w.gathering || !w.cardUp || !w.daemonUp || !w.drained() {
 		return false
 	}
-	w.say("the daemon ends the epoch for those that have returned")
+	w.Say("the daemon ends the epoch for those that have returned")
 	w.gather()
 	return true
 }
@@ -192,7 +192,7 @@ func (w *world) enter() {
 		if !w.enters(n) {
 			continue
 		}
-		w.add("; member %d gets in", n)
+		w.Add("; member %d gets in", n)
 		w.noticed &^= seat(n)
 		m.entering, m.later, m.fresh, m.told = false, false, true, 0
 		if w.weak(noPause) {
@@ -214,10 +214,10 @@ func (w *world) end() {
 		}
 	}
 	w.over = finished
-	w.add("; the job is over")
+	w.Add("; the job is over")
 	for n := range w.config.members {
 		if m := &w.members[n]; m.here() && (w.noticed&seat(n) == 0 || m.entering) {
-			w.violate("progress", "the job is over, and member %d has not finished", n)
+			w.Violate(progress, "the job is over, and member %d has not finished", n)
 		}
 	}
 }

@@ -31,8 +31,8 @@ type step struct {
 	epoch  uint8
 }
 
-// steps calls f with every step that may be possible.
-func (w *world) steps(f func(step)) {
+// Steps calls f with every step that may be possible.
+func (w *world) Steps(f func(step)) {
 	for m := range uint8(w.config.members) {
 		f(step{kind: send, member: m})
 		for e := uint8(w.members[m].epoch); ; e-- {
@@ -64,8 +64,8 @@ func (w *world) steps(f func(step)) {
 var ofMember = [...]bool{evict: true, evictLiving: true, finishes: true, finishesEarly: true, learns: true,
 	report: true, hand: true, begun: true, memberDies: true}
 
-// take makes a step and reports whether it was possible.
-func (w *world) take(s step) bool {
+// Step makes a step and reports whether it was possible.
+func (w *world) Step(s step) bool {
 	if w.over != notOver || !w.apply(s) {
 		return false
 	}
@@ -131,7 +131,7 @@ func (w *world) send(n int) bool {
 	if c == input {
 		m.gave |= bit(v)
 	}
-	w.say("member %d contributes chunk %d%s", n, v, [...]string{"", "", " as zeros", ", and not its input"}[c])
+	w.Say("member %d contributes chunk %d%s", n, v, [...]string{"", "", " as zeros", ", and not its input"}[c])
 	if w.summed[w.epoch]&bit(v) == 0 {
 		w.given[v][n] = c
 	}
@@ -202,7 +202,7 @@ func (w *world) reduce(v int) bool {
 	if r == 0 || !all && !w.config.partial {
 		return false
 	}
-	w.say("the card sums chunk %d, with contributions of %03b", v, r.named())
+	w.Say("the card sums chunk %d, with contributions of %03b", v, r.named())
 	w.summed[w.epoch] |= bit(v)
 	w.sums[w.epoch][v] = r
 	w.given[v] = [maxMembers]content{}
@@ -230,7 +230,7 @@ func (w *world) takeResult(n, v, epoch int) bool {
 	if w.underWay(n, epoch)&bit(v) == 0 || m.held[v] != 0 && !w.weak(replaceKept) {
 		return false
 	}
-	w.say("member %d takes the result of chunk %d of epoch %d", n, v, epoch)
+	w.Say("member %d takes the result of chunk %d of epoch %d", n, v, epoch)
 	if w.weak(replaceKept) {
 		m.read |= bit(v)
 	}
@@ -255,7 +255,7 @@ func (w *world) evict(n int, failure bool) bool {
 	if s == 0 || failure != (living > 0) || living > w.left.evictions {
 		return false
 	}
-	w.say("the card evicts %03b, which blocks chunk %d of member %d", s, v, n)
+	w.Say("the card evicts %03b, which blocks chunk %d of member %d", s, v, n)
 	w.left.evictions -= living
 	w.evicted |= s
 	return true
@@ -264,12 +264,12 @@ func (w *world) evict(n int, failure bool) bool {
 // notice has the card's notice of evictions reach the daemon. One of an old epoch means nothing.
 func (w *world) notice() bool {
 	if w.cardUp && w.daemonUp && w.noticed != w.evicted {
-		w.say("the daemon learns that the card has evicted %03b", w.evicted)
+		w.Say("the daemon learns that the card has evicted %03b", w.evicted)
 		w.noticed = w.evicted
 		return true
 	}
 	if w.stale != 0 {
-		w.say("the daemon learns that the card had evicted %03b", w.stale)
+		w.Say("the daemon learns that the card had evicted %03b", w.stale)
 		w.marked, w.stale = w.marked|w.stale, 0
 		return true
 	}
@@ -286,7 +286,7 @@ func (w *world) finishes(n int, early bool) bool {
 	if early && (!w.config.early || !w.config.boundary(low) || m.sent>>low != 0) {
 		return false
 	}
-	w.say("member %d finishes, and the card confirms it", n)
+	w.Say("member %d finishes, and the card confirms it", n)
 	m.finish = confirmed
 	return true
 }
@@ -297,7 +297,7 @@ func (w *world) learns(n int) bool {
 	if m.dead || m.finish != confirmed {
 		return false
 	}
-	w.say("member %d learns that it has finished", n)
+	w.Say("member %d learns that it has finished", n)
 	m.finish = known
 	return true
 }

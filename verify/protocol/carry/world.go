@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"tributary/verify/protocol/explorer"
+)
 
 // Sizes of the largest configuration.
 const (
@@ -124,36 +128,16 @@ type world struct {
 	state
 	config *config
 	rules  ruleSet
-	only   string // the property under test; "": all
-
-	broken string // the property that a step broke
-	how    string
-	retell bool   // describe each step
-	tell   string // what the step did
+	explorer.Story
 }
 
 func (w *world) weak(r ruleSet) bool { return w.rules&r != 0 }
 
-func (w *world) violate(property, format string, args ...any) {
-	if w.broken == "" && (w.only == "" || w.only == property) {
-		w.broken, w.how = property, fmt.Sprintf(format, args...)
-	}
-}
+// Current returns the world's state.
+func (w *world) Current() *state { return &w.state }
 
-func (w *world) say(format string, args ...any) {
-	if w.retell {
-		w.tell = fmt.Sprintf(format, args...)
-	}
-}
-
-func (w *world) add(format string, args ...any) {
-	if w.retell {
-		w.tell += fmt.Sprintf(format, args...)
-	}
-}
-
-// start is the first state: an epoch has begun.
-func (w *world) start() {
+// Start is the first state: an epoch has begun.
+func (w *world) Start() {
 	w.state = state{cardUp: true, daemonUp: true, left: w.config.left}
 	for n := w.config.members; n < maxMembers; n++ {
 		w.members[n].dead = true
@@ -220,16 +204,16 @@ func keep(ring *[maxChunks]value, v, depth int, r value) {
 func (w *world) hold(n, v int, r value) {
 	m := &w.members[n]
 	if !r.right() {
-		w.violate("right sum", "member %d takes a result of chunk %d that names %03b and sums %s", n, v, r.named(), r.sums())
+		w.Violate(rightSum, "member %d takes a result of chunk %d that names %03b and sums %s", n, v, r.named(), r.sums())
 	}
 	if !w.config.partial && r != settled && r.named() != uint8(1<<w.config.members-1) {
-		w.violate("right sum", "the result of chunk %d lacks members", v)
+		w.Violate(rightSum, "the result of chunk %d lacks members", v)
 	}
 	if r.named()&(1<<n) != 0 && m.gave&bit(v) == 0 {
-		w.violate("right sum", "the result of chunk %d names member %d, which has not contributed to it since it returned", v, n)
+		w.Violate(rightSum, "the result of chunk %d names member %d, which has not contributed to it since it returned", v, n)
 	}
 	if b := w.bits[v]; b != 0 && b != r {
-		w.violate("same bits", "member %d takes a result of chunk %d that differs from the one that has been taken before", n, v)
+		w.Violate(sameBits, "member %d takes a result of chunk %d that differs from the one that has been taken before", n, v)
 	}
 	w.bits[v], m.held[v] = r, r
 	m.gave &^= bit(v)

@@ -49,22 +49,22 @@ func (w *world) check(h *header) (why answer, ok bool) {
 	j := &w.jobs[h.job]
 	switch {
 	case !j.up && !w.confirmsEnd(*h) && !w.without(notUp):
-		w.describe("the card refuses it: job %d is not set up", h.job)
+		w.Describe("the card refuses it: job %d is not set up", h.job)
 		if j.over && h.epoch == int(j.epoch)%w.config.epochs() && h.rank == h.port {
 			w.tellEnded(*h)
 		}
 		return badJob, false
 	case h.epoch != int(j.epoch)%w.config.epochs() && !w.without(anyEpoch):
-		w.describe("the card refuses it: another epoch")
+		w.Describe("the card refuses it: another epoch")
 		return badEpoch, false
 	case h.rank != h.port && !w.without(anyRank):
-		w.describe("the card drops it: worker %d's rank does not belong to this port", h.rank)
+		w.Describe("the card drops it: worker %d's rank does not belong to this port", h.rank)
 		return badRank, false
 	case w.config.membersOf(h.job)&bit(h.rank) == 0:
-		w.describe("the card drops it: not a rank of job %d", h.job)
+		w.Describe("the card drops it: not a rank of job %d", h.job)
 		return badRank, false
 	case j.members&bit(h.rank) == 0 && !w.without(evictedHeard) && !(w.confirmsEnd(*h) && w.without(evictedFinishHeard)):
-		w.describe("the card refuses it: %s was evicted", w.name(h.rank))
+		w.Describe("the card refuses it: %s was evicted", w.name(h.rank))
 		w.tellOut(h.job, h.rank)
 		return gone, false
 	}
@@ -126,10 +126,10 @@ func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 	case s.phase > collecting && s.held&from == 0 && w.without(storeWhenComplete):
 		s.memory[h.rank] = payload(s)
 		s.held |= from
-		w.describe("the card stores it, though the slot is complete")
+		w.Describe("the card stores it, though the slot is complete")
 		return stored
 	case s.phase == empty:
-		w.describe("the card drops it: late, the slot is empty")
+		w.Describe("the card drops it: late, the slot is empty")
 		return late
 	}
 	if w.without(duplicateWrites) {
@@ -137,10 +137,10 @@ func (w *world) dataOfSlot(h header, s *slot, payload func(*slot) tag) answer {
 	}
 	if s.phase == reduced && !w.without(noReplay|noReplayOfData) {
 		s.owed |= from
-		w.describe("the card does not add it: %s is owed the result", w.name(h.rank))
+		w.Describe("the card does not add it: %s is owed the result", w.name(h.rank))
 		return owes
 	}
-	w.describe("the card drops it: a duplicate")
+	w.Describe("the card drops it: a duplicate")
 	return duplicate
 }
 
@@ -153,7 +153,7 @@ func (w *world) dataOfNext(h header, s *slot, payload func(*slot) tag) answer {
 	over := s.phase == reduced || s.phase == empty || w.without(turnoverUnreduced)
 	if !over || s.done&members != members && !w.without(turnoverWithoutDone) {
 		s.stalled = s.stalled || s.phase == reduced && (w.config.Partial || w.config.Notices)
-		w.describe("the card drops it: not ready, the slot waits until %s are done with %s",
+		w.Describe("the card drops it: not ready, the slot waits until %s are done with %s",
 			w.set(members&^s.done), w.v(int(s.vid)))
 		return notReady
 	}
@@ -188,7 +188,7 @@ func (w *world) store(h header, s *slot, payload tag) {
 	s.memory[h.rank] = payload
 	s.held |= bit(h.rank)
 	s.count++
-	w.describe("the card stores it; the slot holds %s of %s", w.set(s.held), w.v(int(s.vid)))
+	w.Describe("the card stores it; the slot holds %s of %s", w.set(s.held), w.v(int(s.vid)))
 	w.complete(h.job, s)
 }
 
@@ -211,10 +211,10 @@ func (w *world) complete(j int, s *slot) {
 // outside classifies a VID that the slot neither holds nor takes next: late or early.
 func (w *world) outside(h header, u int) answer {
 	if (h.vid-u+w.config.Modulus)%w.config.Modulus >= w.config.Modulus/2 {
-		w.describe("the card drops it: late")
+		w.Describe("the card drops it: late")
 		return late
 	}
-	w.describe("the card drops it: early")
+	w.Describe("the card drops it: early")
 	return early
 }
 
@@ -229,7 +229,7 @@ func (w *world) takeAsk(h header) answer {
 	case h.vid == u || w.without(askOfOtherVID) && s.phase == reduced:
 		return w.askOfSlot(h, s)
 	case h.vid == w.ahead(u, w.slotCount()) && !w.without(askOfNextDropped):
-		w.describe("the card replies: send it")
+		w.Describe("the card replies: send it")
 		return sendIt
 	}
 	return w.outside(h, u)
@@ -239,23 +239,23 @@ func (w *world) takeAsk(h header) answer {
 func (w *world) askOfSlot(h header, s *slot) answer {
 	switch s.phase {
 	case empty:
-		w.describe("the card replies: late, the slot is empty")
+		w.Describe("the card replies: late, the slot is empty")
 		return late
 	case collecting:
 		if s.held&bit(h.rank) == 0 && !w.without(noSendStatus) {
-			w.describe("the card replies: send it")
+			w.Describe("the card replies: send it")
 			return sendIt
 		}
-		w.describe("the card replies: wait for %s", w.set(w.jobs[h.job].members&^s.held))
+		w.Describe("the card replies: wait for %s", w.set(w.jobs[h.job].members&^s.held))
 		return wait
 	case reduced:
 		if !w.without(noReplay | noReplayOfAsk) {
 			s.owed |= bit(h.rank)
-			w.describe("the card owes %s the result", w.name(h.rank))
+			w.Describe("the card owes %s the result", w.name(h.rank))
 			return owes
 		}
 	}
-	w.describe("the card does nothing")
+	w.Describe("the card does nothing")
 	return underWay
 }
 
@@ -266,12 +266,12 @@ func (w *world) takeFinish(h header) answer {
 	}
 	j := &w.jobs[h.job]
 	if w.confirmsEnd(h) {
-		w.describe("the card replies: done, the job has ended")
+		w.Describe("the card replies: done, the job has ended")
 		w.answerFinish(h)
 		return done
 	}
 	j.finished |= bit(h.rank)
-	w.describe("the card replies: done")
+	w.Describe("the card replies: done")
 	w.answerFinish(h)
 	w.endIfFinished(h.job)
 	return done
@@ -296,9 +296,9 @@ func (w *world) endIfFinished(job int) {
 	}
 	w.judgeEnd(job)
 	if j.members == 0 {
-		w.describe("no member is left: the job has ended")
+		w.Describe("no member is left: the job has ended")
 	} else {
-		w.describe("all have finished: the job has ended")
+		w.Describe("all have finished: the job has ended")
 	}
 	j.over = true
 	w.endJob(job)
@@ -348,12 +348,12 @@ func (w *world) takeAbort(job, epoch int) answer {
 	j := &w.jobs[job]
 	switch {
 	case !j.up:
-		w.describe("the card has no such job, and does nothing")
+		w.Describe("the card has no such job, and does nothing")
 	case epoch != int(j.epoch):
-		w.describe("the card refuses it: another epoch")
+		w.Describe("the card refuses it: another epoch")
 		return badEpoch
 	default:
-		w.describe("the card ends the job")
+		w.Describe("the card ends the job")
 		w.endJob(job)
 	}
 	return done
@@ -368,15 +368,15 @@ func (w *world) takeCommit(job, epoch, first int) answer {
 	}
 	switch {
 	case j.up && newer == 0 && !w.without(sameEpochAgain):
-		w.describe("the card acknowledges it again and changes nothing")
+		w.Describe("the card acknowledges it again and changes nothing")
 	case (newer == 0 || newer >= w.config.epochs()/2) && !w.without(anyOlderEpoch) && !(newer == 0 && w.without(sameEpochAgain)):
-		w.describe("the card refuses it: a stale epoch")
+		w.Describe("the card refuses it: a stale epoch")
 		return stale
 	default:
 		if j.up {
-			w.describe("the card ends epoch %d and sets up epoch %d", j.epoch, epoch)
+			w.Describe("the card ends epoch %d and sets up epoch %d", j.epoch, epoch)
 		} else {
-			w.describe("the card sets up epoch %d", epoch)
+			w.Describe("the card sets up epoch %d", epoch)
 		}
 		w.endJob(job)
 		w.setUp(job, epoch, first)

@@ -1,5 +1,11 @@
 package main
 
+import (
+	"fmt"
+
+	"tributary/verify/protocol/explorer"
+)
+
 // Capacities of a state. They limit configurations, not the exploration.
 const (
 	maxMembers = 3
@@ -39,6 +45,11 @@ type config struct {
 
 	Large  bool // too slow for the tests; only the command explores it
 	States int  // reachable states, up to the exchange of equal workers
+}
+
+// Heading returns what all explorers' configurations have.
+func (c config) Heading() explorer.Heading {
+	return explorer.Heading{Name: c.Name, About: c.About, Note: fmt.Sprintf("; M = %d", c.Modulus), Large: c.Large, States: c.States}
 }
 
 func (c *config) members() int {

@@ -32,7 +32,7 @@ func (w *world) newEpoch(job int) int {
 		}
 	}
 	*c = controller{epoch: c.epoch + 1, first: uint8(first)}
-	w.describe("the controller stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that a worker lacks",
+	w.Describe("the controller stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that a worker lacks",
 		c.epoch, w.v(first))
 	for m := range w.config.members() {
 		if w.config.jobOf(m) != job || w.members[m].life != active {
@@ -59,14 +59,14 @@ func (w *world) joinEpoch(m int) {
 		w.judgeInputs(m, int(c.first))
 	}
 	w.join(m)
-	w.describe("%s begins in epoch %d from %s", w.name(m), c.epoch, w.v(int(c.first)))
+	w.Describe("%s begins in epoch %d from %s", w.name(m), c.epoch, w.v(int(c.first)))
 	w.finishWhenComplete(m)
 }
 
 // reset is a soft reset of the card: its jobs end, and their last epochs stay.
 func (w *world) reset() {
 	w.resets--
-	w.describe("the card is reset: it has no jobs")
+	w.Describe("the card is reset: it has no jobs")
 	for j := range w.config.Jobs {
 		w.endJob(j)
 	}

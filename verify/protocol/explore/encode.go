@@ -1,6 +1,10 @@
 package main
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"tributary/verify/protocol/explorer"
+)
 
 // encode appends a state in a compact form: only the members and slots that
 // the configuration has, and the network up to its last packet. Equal states
@@ -53,65 +57,40 @@ func boolBit(set bool) byte {
 	return 0
 }
 
-// decode is the inverse of encode.
-func (w *world) decode(b string) {
-	r := reader{b}
-	s := &w.state
+// decode is the inverse of encodeState.
+func (w *world) decode(b string, s *state) {
+	r := explorer.Reader(b)
 	*s = state{}
 	for m := range w.config.members() {
 		me := &s.members[m]
-		flags := r.byte()
+		flags := r.Byte()
 		me.life, me.finished = life(flags&0xf), flags>>4 == 1
-		me.epoch, me.low, me.ahead, me.next, me.sending, me.begun = r.byte(), r.byte(), r.byte(), r.byte(), r.byte(), r.uint16()
+		me.epoch, me.low, me.ahead, me.next, me.sending, me.begun = r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Uint16()
 	}
 	for i := range len(w.config.Jobs) * w.slotCount() {
 		s.slots[i].decode(&r, w.config)
 	}
 	for j := range w.config.Jobs {
 		k, c := &s.jobs[j], &s.controllers[j]
-		flags := r.byte()
+		flags := r.Byte()
 		k.up, k.over, c.confirmed = flags&1 != 0, flags&2 != 0, flags&4 != 0
-		k.epoch, k.members, k.finished, c.epoch, c.first = r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
+		k.epoch, k.members, k.finished, c.epoch, c.first = r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Byte()
 	}
-	s.restarts, s.resets, s.evictions = r.byte(), r.byte(), r.byte()
-	for i := 0; r.left() > 0; i++ {
-		s.network[i] = r.uint64()
+	s.restarts, s.resets, s.evictions = r.Byte(), r.Byte(), r.Byte()
+	for i := 0; len(r) > 0; i++ {
+		s.network[i] = r.Uint64()
 	}
 }
 
-func (s *slot) decode(r *reader, c *config) {
-	s.vid = r.byte()
-	flags := r.byte()
+func (s *slot) decode(r *explorer.Reader, c *config) {
+	s.vid = r.Byte()
+	flags := r.Byte()
 	s.phase, s.stalled = phase(flags&0xf), flags>>4 == 1
-	s.held, s.done, s.owed, s.mask, s.count, s.cacheMask = r.byte(), r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
+	s.held, s.done, s.owed, s.mask, s.count, s.cacheMask = r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Byte()
 	for m := range c.members() {
-		s.memory[m] = tag(r.uint16())
+		s.memory[m] = tag(r.Uint16())
 		for beat := range c.Beats {
-			s.cache[beat][m] = tag(r.uint16())
+			s.cache[beat][m] = tag(r.Uint16())
 		}
 	}
-}
-
-// reader decodes what encode wrote, so it does not check lengths.
-type reader struct{ rest string }
-
-func (r *reader) left() int { return len(r.rest) }
-
-func (r *reader) byte() byte {
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
-
-func (r *reader) uint16() uint16 {
-	low := uint16(r.byte())
-	return low | uint16(r.byte())<<8
-}
-
-func (r *reader) uint64() uint64 {
-	var v uint64
-	for i := range 8 {
-		v |= uint64(r.byte()) << (8 * i)
-	}
-	return v
 }

@@ -1,25 +1,19 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"tributary/verify/protocol/explorer/explorertest"
 )
 
 // TestEverythingHappens: every outcome of a rule occurs, so no rule holds only because the
 // explorer never reaches it.
 func TestEverythingHappens(t *testing.T) {
-	heard := map[string]bool{}
-	for _, name := range []string{"two-by-one-late", "rogue-far", "evict", "evict-return", "reset", "cut-through", "jobs-rogue"} {
-		c, _ := find(configs, func(c config) bool { return c.Name == name })
-		listen(c, heard)
-	}
-	var all strings.Builder
-	for text := range heard {
-		all.WriteString(text + "\n")
-	}
-	for _, text := range []string{
+	names := []string{"two-by-one-late", "rogue-far", "evict", "evict-return", "reset", "cut-through", "jobs-rogue"}
+	search := func(c config) *search { return newSearch(c, 0, "", 40000) }
+	explorertest.Happens(t, tests, names, search, 2000, []string{
 		"the card stores it", "the card drops it: a duplicate", "is owed the result", "not ready", "late, the slot is empty",
 		"the card drops it: late", "the card drops it: early", "VID 2",
 		"replies: send it", "replies: wait for {", "the card owes", "the card does nothing",
@@ -30,9 +24,7 @@ func TestEverythingHappens(t *testing.T) {
 		"sends finish", "the job has ended", "replies: done, the job has ended", "the card took its finish",
 		"acknowledges it again", "a stale epoch", "ends epoch 0 and sets up epoch 1", "the card is reset", "begins in epoch 1",
 		"payload 1", "of job 1",
-	} {
-		assert.True(t, strings.Contains(all.String(), text), "no step says %q", text)
-	}
+	})
 }
 
 // TestTwoEvictEachOther: from W = 2 on, two workers that keep the rules can each wait for the
@@ -40,8 +32,8 @@ func TestEverythingHappens(t *testing.T) {
 // property breaks.
 func TestTwoEvictEachOther(t *testing.T) {
 	c := config{Name: "both", Jobs: []int{2}, Window: 2, Modulus: 16, First: 4, Chunks: 6, Beats: 1, Epochs: 1, Partial: true, Evictions: 2}
-	w := newExplorer(c, 0, property{}, 0).world()
-	w.start()
+	w := newSearch(c, 0, "", 0).New()
+	w.Start()
 	sends := func(m int, arrives bool) {
 		if n := w.sendNext(m); arrives {
 			w.deliver(n)
@@ -54,7 +46,7 @@ func TestTwoEvictEachOther(t *testing.T) {
 			w.transmit(i, 1)
 		}
 		w.network.each(func(n int) {
-			if w.packets.packets[n].kind == result {
+			if w.packets.Values[n].kind == result {
 				w.deliver(n)
 			}
 		})
@@ -80,27 +72,6 @@ func TestTwoEvictEachOther(t *testing.T) {
 	assert.True(t, w.deadline(1))
 	assert.Zero(t, w.jobs[0].members)
 	assert.False(t, w.jobs[0].up)
-	assert.Nil(t, w.broken)
-}
-
-// listen collects the texts of all steps from a sample of a configuration's states.
-func listen(c config, heard map[string]bool) {
-	const some = 20 // one state in this many
-	e := newExplorer(c, 0, property{}, 40000)
-	e.explore()
-	w := e.world()
-	for i := 0; i < len(e.states); i += some {
-		w.decode(e.states[i])
-		w.steps(func(s step) {
-			next := e.world()
-			next.state = w.state
-			next.trace = &trace{}
-			next.begin()
-			if next.take(s) {
-				for _, text := range next.trace.last().text {
-					heard[text] = true
-				}
-			}
-		})
-	}
+	broken, _ := w.Broken()
+	assert.Empty(t, broken)
 }

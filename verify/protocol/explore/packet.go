@@ -48,24 +48,3 @@ func (t tag) vid() int     { return int(t & 0xff) }
 // sum replaces the bits of a result: for each beat, entry m is the contribution of member m, or
 // 0.
 type sum [maxBeats][maxMembers]tag
-
-// packetTable numbers every packet that the exploration has produced, so that the packets under
-// way are a set of small numbers.
-type packetTable struct {
-	numbers map[packet]int
-	packets []packet
-}
-
-// number returns the packet's index in the table.
-func (t *packetTable) number(p packet) int {
-	n, ok := t.numbers[p]
-	if !ok {
-		n = len(t.packets)
-		if n == maxPackets {
-			panic("explore: more kinds of packets than a state has room for")
-		}
-		t.numbers[p] = n
-		t.packets = append(t.packets, p)
-	}
-	return n
-}

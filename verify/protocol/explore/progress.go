@@ -3,40 +3,59 @@ package main
 // maxRounds is more than any state needs to complete: a run that takes longer is in a cycle.
 const maxRounds = 200
 
-// judgeProgress drops all packets under way and stops all faults. Then, round after round, every
+// Completes judges whether everything completes. The recorded state may number the workers differently than
+// the one of a counterexample, so a world that tells tries each order of turns.
+func (w *world) Completes() {
+	if w.trace == nil {
+		w.fairRun()
+		return
+	}
+	from, before := w.state, len(w.trace.steps)-1
+	for _, order := range w.symmetry.orders {
+		w.state, w.turns, w.good = from, order, map[string]bool{}
+		w.trace.steps = w.trace.steps[:before]
+		w.Begin()
+		w.Describe("the network loses all packets in flight; from here on it loses nothing, and timers expire")
+		w.trace.calm = true
+		w.fairRun()
+		if broken, _ := w.Broken(); broken != "" {
+			return
+		}
+	}
+}
+
+// fairRun drops all packets under way and stops all faults. Then, round after round, every
 // worker's timer expires, every packet arrives at once, and the card does all that it can. Every
 // member must then get every result, and every job must end. Deadlines expire only when nothing
 // else happens.
 //
 // This is the worst case of loss, followed by one fair run. A packet that the network does not
-// lose can arrive first instead. That leads to another explored state, which judgeProgress checks
+// lose can arrive first instead. That leads to another explored state, from which fairRun starts
 // as well.
-//
-// good holds the states known to complete; passed are the states of this run.
-func (w *world) judgeProgress(y *symmetry, good map[string]bool) {
+func (w *world) fairRun() {
 	w.network = packetSet{}
 	var passed []string
 	for range maxRounds {
-		key := string(y.canonical(&w.state))
-		if good[key] || w.allDone() {
-			good[key] = true
+		key := string(w.symmetry.canonical(&w.state))
+		if w.good[key] || w.allDone() {
+			w.good[key] = true
 			for _, p := range passed {
-				good[p] = true
+				w.good[p] = true
 			}
 			return
 		}
 		passed = append(passed, key)
 		before := w.state
 		w.round()
-		if w.broken != nil && w.broken.property == progress {
+		if broken, _ := w.Broken(); broken == progress {
 			return
 		}
 		if w.state == before && !w.deadlines() {
-			w.violate(progress, "no step is possible, and %s", w.missing())
+			w.Violate(progress, "no step is possible, and %s", w.missing())
 			return
 		}
 	}
-	w.violate(progress, "this repeats forever, and %s", w.missing())
+	w.Violate(progress, "this repeats forever, and %s", w.missing())
 }
 
 // allDone reports whether no work remains.
@@ -124,7 +143,7 @@ func (w *world) transmitAll(i, m int) {
 	}
 	w.happens(step{kind: stepRest, member: uint8(m)})
 	if w.slots[i].owed&bit(m) != 0 {
-		w.violate(progress, "the card sends the same result to %s forever, though no member asks for it", w.name(m))
+		w.Violate(progress, "the card sends the same result to %s forever, though no member asks for it", w.name(m))
 	}
 }
 
@@ -140,8 +159,8 @@ func (w *world) turn(m int) {
 			continue
 		}
 		p := w.dataOf(m, vid)
-		w.begin()
-		if w.deliverAsk(w.packets.number(p)) == sendIt {
+		w.Begin()
+		if w.deliverAsk(w.packets.Number(p)) == sendIt {
 			w.again(p)
 		}
 		w.drain()
@@ -154,8 +173,8 @@ func (w *world) turn(m int) {
 // happens makes a step if it is possible, and delivers the packets that follow.
 func (w *world) happens(s step) bool {
 	before := w.state
-	w.begin()
-	if !w.take(s) {
+	w.Begin()
+	if !w.Step(s) {
 		w.dropStep()
 		return false
 	}
@@ -165,8 +184,8 @@ func (w *world) happens(s step) bool {
 
 // again delivers a retransmitted packet and all packets that follow from it.
 func (w *world) again(p packet) {
-	w.begin()
-	w.deliver(w.packets.number(p))
+	w.Begin()
+	w.deliver(w.packets.Number(p))
 	w.drain()
 }
 
@@ -176,7 +195,7 @@ func (w *world) drain() {
 		now := w.network
 		w.network = packetSet{}
 		now.each(func(n int) {
-			w.begin()
+			w.Begin()
 			w.deliver(n)
 		})
 	}
@@ -197,3 +216,7 @@ func (w *world) deadlines() bool {
 	}
 	return passed
 }
+
+// asksProgress reports whether jobs must complete. Without partial sums no deadline evicts a
+// rogue, so a rogue can block its job.
+func (c *config) asksProgress() bool { return !c.Rogue || c.Partial }

@@ -1,56 +1,42 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
 
-// property is a statement that must hold whatever the network loses, repeats, reorders or delays.
-type property struct {
-	Name  string
-	Means string
-}
+	"tributary/verify/protocol/explorer"
+)
 
 // The properties, by their names in counterexamples.
-var (
-	summedOnce = property{"summed once",
-		"a result sums each contribution that it names exactly once, all of its VID and epoch, and nothing else; without a deadline it names all members"}
-	sameReplay = property{"same replay",
-		"the card sends the same bits for all results of one job, epoch and VID"}
-	rightResult = property{"right result",
-		"a worker takes only the result of the VID that it waits for, in its epoch"}
-	noEarlyReuse = property{"no early reuse",
-		"no slot is reused and no job ends while a member may still ask for a result"}
-	neverTurnedAway = property{"never turned away",
-		"the card stores data of a member that keeps the rules, or knows it as a duplicate; without deadlines no slot makes it wait"}
-	isolated = property{"isolated",
-		"a packet from one job's member changes nothing in another job"}
-	forCause = property{"evicted for cause",
-		"an evicted member blocks a member that is done with a result which the evicted has not confirmed"}
-	inputsThere = property{"inputs there",
-		"every worker still has its inputs from the first VID of a new epoch on"}
-	progress = property{"progress",
-		"once faults cease, every member gets every result, every job ends, and the card falls silent"}
+const (
+	summedOnce      = "summed once"
+	sameReplay      = "same replay"
+	rightResult     = "right result"
+	noEarlyReuse    = "no early reuse"
+	neverTurnedAway = "never turned away"
+	isolated        = "isolated"
+	forCause        = "evicted for cause"
+	inputsThere     = "inputs there"
+	progress        = "progress"
 )
 
 // properties lists them all, for help and documentation.
-var properties = []property{summedOnce, sameReplay, rightResult, noEarlyReuse, neverTurnedAway, isolated, forCause, inputsThere, progress}
-
-// violation is a property that did not hold, and how.
-type violation struct {
-	property property
-	how      string
-}
-
-// violate records the first violation of the property under test.
-func (w *world) violate(p property, format string, args ...any) {
-	if w.broken == nil && (w.only == property{} || w.only == p) {
-		w.broken = &violation{p, fmt.Sprintf(format, args...)}
-	}
+var properties = []explorer.Property{
+	{Name: summedOnce, Holds: "a result sums each contribution that it names exactly once, all of its VID and epoch, and nothing else; without a deadline it names all members"},
+	{Name: sameReplay, Holds: "the card sends the same bits for all results of one job, epoch and VID"},
+	{Name: rightResult, Holds: "a worker takes only the result of the VID that it waits for, in its epoch"},
+	{Name: noEarlyReuse, Holds: "no slot is reused and no job ends while a member may still ask for a result"},
+	{Name: neverTurnedAway, Holds: "the card stores data of a member that keeps the rules, or knows it as a duplicate; without deadlines no slot makes it wait"},
+	{Name: isolated, Holds: "a packet from one job's member changes nothing in another job"},
+	{Name: forCause, Holds: "an evicted member blocks a member that is done with a result which the evicted has not confirmed"},
+	{Name: inputsThere, Holds: "every worker still has its inputs from the first VID of a new epoch on"},
+	{Name: progress, Holds: "once faults cease, every member gets every result, every job ends, and the card falls silent"},
 }
 
 // judgeSum checks a new sum.
 func (w *world) judgeSum(job int, s *slot) {
 	j := &w.jobs[job]
 	if !w.config.Partial && s.cacheMask != j.members {
-		w.violate(summedOnce, "the result of %s has the contributions of %s only", w.v(int(s.vid)), w.set(s.cacheMask))
+		w.Violate(summedOnce, "the result of %s has the contributions of %s only", w.v(int(s.vid)), w.set(s.cacheMask))
 	}
 	for beat := range w.config.Beats {
 		for m := range w.config.members() {
@@ -68,9 +54,9 @@ func (w *world) judgeContribution(j *job, s *slot, m, beat int) {
 	}
 	switch named := s.cacheMask&bit(m) != 0; {
 	case named && got != want:
-		w.violate(summedOnce, "in the sum of %s%s, %s has %s", w.v(int(s.vid)), w.during(int(j.epoch)), w.name(m), w.tagText(got))
+		w.Violate(summedOnce, "in the sum of %s%s, %s has %s", w.v(int(s.vid)), w.during(int(j.epoch)), w.name(m), w.tagText(got))
 	case !named && got != 0:
-		w.violate(summedOnce, "the sum of %s%s names %s, but contains %s", w.v(int(s.vid)), w.during(int(j.epoch)),
+		w.Violate(summedOnce, "the sum of %s%s names %s, but contains %s", w.v(int(s.vid)), w.during(int(j.epoch)),
 			w.set(s.cacheMask), w.tagText(got))
 	}
 }
@@ -90,9 +76,9 @@ func (w *world) tagText(t tag) string {
 // before.
 func (w *world) judgeReplay(p packet) {
 	w.network.each(func(n int) {
-		q := w.packets.packets[n]
+		q := w.packets.Values[n]
 		if q.kind == result && q.job == p.job && q.epoch == p.epoch && q.vid == p.vid && (q.sum != p.sum || q.mask != p.mask) {
-			w.violate(sameReplay, "the result of %s for %s contains %s, and an earlier one contained %s",
+			w.Violate(sameReplay, "the result of %s for %s contains %s, and an earlier one contained %s",
 				w.v(int(p.vid)), w.name(int(p.member)), w.sumText(p), w.sumText(q))
 		}
 	})
@@ -121,7 +107,7 @@ func (w *world) sumText(p packet) string {
 func (w *world) judgeTaken(m, vid int, p packet) {
 	epoch := w.members[m].epoch
 	if int(p.vid) != vid || p.epoch != epoch {
-		w.violate(rightResult, "%s takes the result of %s%s for %s%s", w.name(m),
+		w.Violate(rightResult, "%s takes the result of %s%s for %s%s", w.name(m),
 			w.v(int(p.vid)), w.during(int(p.epoch)), w.v(vid), w.during(int(epoch)))
 		return
 	}
@@ -129,7 +115,7 @@ func (w *world) judgeTaken(m, vid int, p packet) {
 		for from, t := range p.sum[beat] {
 			named := p.mask&bit(from) != 0
 			if named != (t != 0) || t != 0 && (t.vid() != vid || t.epoch() != int(epoch)) {
-				w.violate(rightResult, "the result that %s takes for %s%s names %s, but contains %s", w.name(m),
+				w.Violate(rightResult, "the result that %s takes for %s%s names %s, but contains %s", w.name(m),
 					w.v(vid), w.during(int(epoch)), w.set(p.mask), w.tagText(t))
 			}
 		}
@@ -140,7 +126,7 @@ func (w *world) judgeTaken(m, vid int, p packet) {
 func (w *world) judgeTurnover(job int, s *slot) {
 	for m := range w.config.members() {
 		if w.mayAsk(job, m) && !w.members[m].holds(int(s.vid)) {
-			w.violate(noEarlyReuse, "the slot of %s is reused, and %s does not hold that result", w.v(int(s.vid)), w.name(m))
+			w.Violate(noEarlyReuse, "the slot of %s is reused, and %s does not hold that result", w.v(int(s.vid)), w.name(m))
 		}
 	}
 }
@@ -149,7 +135,7 @@ func (w *world) judgeTurnover(job int, s *slot) {
 func (w *world) judgeEnd(job int) {
 	for m := range w.config.members() {
 		if w.mayAsk(job, m) && int(w.members[m].low) < w.config.end() {
-			w.violate(noEarlyReuse, "the job ends, and %s lacks %s", w.name(m), w.v(int(w.members[m].low)))
+			w.Violate(noEarlyReuse, "the job ends, and %s lacks %s", w.name(m), w.v(int(w.members[m].low)))
 		}
 	}
 }
@@ -157,7 +143,7 @@ func (w *world) judgeEnd(job int) {
 // judgeEviction checks the slot for which the card evicts members.
 func (w *world) judgeEviction(s *slot, behind uint8) {
 	if s.done == 0 {
-		w.violate(forCause, "the card evicts %s, and no member waits for the slot of %s", w.set(behind), w.v(int(s.vid)))
+		w.Violate(forCause, "the card evicts %s, and no member waits for the slot of %s", w.set(behind), w.v(int(s.vid)))
 	}
 }
 
@@ -175,7 +161,7 @@ func (w *world) judgeAnswer(p packet, a answer) {
 		return
 	}
 	if a == notReady || a == early || a == late && !w.members[m].holds(int(p.vid)) {
-		w.violate(neverTurnedAway, "%s was allowed to send %s, the card did not store it, and it is not a duplicate", w.name(m), w.v(int(p.vid)))
+		w.Violate(neverTurnedAway, "%s was allowed to send %s, the card did not store it, and it is not a duplicate", w.name(m), w.v(int(p.vid)))
 	}
 }
 
@@ -191,8 +177,7 @@ func (w *world) judgeIsolation(m int, before *state) {
 			same = same && w.slots[j*w.slotCount()+i] == before.slots[j*w.slotCount()+i]
 		}
 		if !same {
-			w.broken = nil // whatever else broke, this is the cause
-			w.violate(isolated, "a packet of %s changed job %d", w.name(m), j)
+			w.Blame(isolated, "a packet of %s changed job %d", w.name(m), j)
 		}
 	}
 }
@@ -208,7 +193,7 @@ func (w *world) judgeInputs(m, first int) {
 	}
 	for vid := first; vid+kept < w.config.end(); vid++ {
 		if w.members[m].holds(vid + kept) {
-			w.violate(inputsThere, "%s has given up its input %s, since it held the result of %s", w.name(m), w.v(vid), w.v(vid+kept))
+			w.Violate(inputsThere, "%s has given up its input %s, since it held the result of %s", w.name(m), w.v(vid), w.v(vid+kept))
 			return
 		}
 	}

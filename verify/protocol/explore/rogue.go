@@ -49,16 +49,16 @@ func (w *world) rogue(f forgery) bool {
 	before := w.state
 	switch f.kind {
 	case data:
-		w.describe("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
+		w.Describe("%s sends data: VID %d, epoch %d, job %d, as worker %d, payload %d", w.name(own), f.vid, h.epoch, f.job, f.rank, f.variant)
 		w.takeData(h, func(s *slot) tag {
 			// A forged payload belongs to the VID of the slot that it reaches.
 			return contribution(own, h.epoch, int(s.vid), f.variant)
 		})
 	case finish:
-		w.describe("%s sends finish, job %d, as worker %d", w.name(own), f.job, f.rank)
+		w.Describe("%s sends finish, job %d, as worker %d", w.name(own), f.job, f.rank)
 		w.takeFinish(h)
 	case ask:
-		w.describe("%s asks: VID %d, job %d, as worker %d", w.name(own), f.vid, f.job, f.rank)
+		w.Describe("%s asks: VID %d, job %d, as worker %d", w.name(own), f.vid, f.job, f.rank)
 		w.takeAsk(h)
 	}
 	w.judgeIsolation(own, &before)

@@ -1,7 +1,9 @@
 package main
 
+import "tributary/verify/protocol/explorer"
+
 // ruleSet is a set of rules that are left out or changed. The empty set is the protocol.
-type ruleSet uint64
+type ruleSet = explorer.Rules
 
 // One bit for each check that a card, a worker or a controller makes, and for each state that it
 // clears. The comment gives the behaviour without that rule.

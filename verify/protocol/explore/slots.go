@@ -18,7 +18,7 @@ func (w *world) reduce(i int) bool {
 			if w.config.CutThrough {
 				w.oweAll(i)
 			}
-			w.describe("the card sums the first beat of %s", w.v(int(s.vid)))
+			w.Describe("the card sums the first beat of %s", w.v(int(s.vid)))
 			return true
 		}
 	}
@@ -33,7 +33,7 @@ func (w *world) reduce(i int) bool {
 	if w.without(partialUnmarked) {
 		s.cacheMask = w.config.membersOf(job)
 	}
-	w.describe("the card has summed %s of %s%s; the card owes all of them the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
+	w.Describe("the card has summed %s of %s%s; the card owes all of them the result", w.set(s.cacheMask), w.v(int(s.vid)), w.during(int(w.jobs[job].epoch)))
 	w.judgeSum(job, s)
 	return true
 }
@@ -85,12 +85,12 @@ func (w *world) transmit(i, m int) bool {
 	p.sum[0] = s.cache[0]
 	if w.config.Beats > 1 {
 		to.sending = uint8(i + 1)
-		to.begun = uint16(w.packets.number(p))
-		w.describe("the card begins to send the result %s to %s", w.v(int(s.vid)), w.name(m))
+		to.begun = uint16(w.packets.Number(p))
+		w.Describe("the card begins to send the result %s to %s", w.v(int(s.vid)), w.name(m))
 		return true
 	}
 	w.judgeReplay(p)
-	w.describe("the card sends the result %s%s to %s", w.v(int(s.vid)), w.during(int(p.epoch)), w.name(m))
+	w.Describe("the card sends the result %s%s to %s", w.v(int(s.vid)), w.during(int(p.epoch)), w.name(m))
 	w.sendResult(p)
 	return true
 }
@@ -101,11 +101,11 @@ func (w *world) transmitRest(m int) bool {
 	if to.sending == 0 || w.slots[to.sending-1].phase == halfReduced && w.config.CutThrough {
 		return false
 	}
-	p := w.packets.packets[to.begun]
+	p := w.packets.Values[to.begun]
 	p.sum[1] = w.slots[to.sending-1].cache[1]
 	to.sending, to.begun = 0, 0
 	w.judgeReplay(p)
-	w.describe("the card sends the rest of %s to %s", w.v(int(p.vid)), w.name(m))
+	w.Describe("the card sends the rest of %s to %s", w.v(int(p.vid)), w.name(m))
 	w.sendResult(p)
 	return true
 }
@@ -118,7 +118,7 @@ func (w *world) cutShort(s *slot) {
 	for m := range w.config.members() {
 		if to := &w.members[m]; to.sending != 0 && &w.slots[to.sending-1] == s {
 			to.sending, to.begun = 0, 0
-			w.describe("the result that it was sending to %s is cut off", w.name(m))
+			w.Describe("the result that it was sending to %s is cut off", w.name(m))
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (w *world) deadline(i int) bool {
 	case s.phase == collecting:
 		s.phase = reducing
 		s.mask = s.held
-		w.describe("the deadline of %s passes: the card sums what it has, %s", w.v(int(s.vid)), w.set(s.held))
+		w.Describe("the deadline of %s passes: the card sums what it has, %s", w.v(int(s.vid)), w.set(s.held))
 		return true
 	case s.phase == reduced && (s.stalled || w.without(evictUnasked)):
 		return w.evict(i)
@@ -166,7 +166,7 @@ func (w *world) evict(i int) bool {
 	}
 	w.evictions--
 	w.judgeEviction(s, behind)
-	w.describe("the deadline of %s passes again: the card evicts %s", w.v(int(s.vid)), w.set(behind))
+	w.Describe("the deadline of %s passes again: the card evicts %s", w.v(int(s.vid)), w.set(behind))
 	if !w.without(evictedCounts) {
 		j.members &^= behind
 	}

@@ -94,7 +94,7 @@ type state struct {
 	network packetSet
 }
 
-// packetSet is a set of numbers of a packetTable.
+// packetSet is a set of numbers of packets.
 type packetSet [maxPackets / 64]uint64
 
 func (s *packetSet) add(n int)      { s[n/64] |= 1 << (n % 64) }

@@ -27,14 +27,14 @@ type step struct {
 	packet uint16
 }
 
-// steps calls f with every step that may be possible.
+// Steps calls f with every step that may be possible.
 //
 // An ask needs no packet of its own. A worker may ask for a VID as soon as it has sent the data,
 // and the ask may be under way as long as the data. So an ask can arrive whenever the data can.
-func (w *world) steps(f func(step)) {
+func (w *world) Steps(f func(step)) {
 	w.network.each(func(n int) {
 		f(step{kind: stepDeliver, packet: uint16(n)})
-		if w.packets.packets[n].kind == data {
+		if w.packets.Values[n].kind == data {
 			f(step{kind: stepAsk, packet: uint16(n)})
 		}
 	})
@@ -74,8 +74,8 @@ func (w *world) memberSteps(m int, f func(step)) {
 	f(step{kind: stepJoin, member: uint8(m)})
 }
 
-// take makes a step and reports whether it was possible.
-func (w *world) take(s step) bool {
+// Step makes a step and reports whether it was possible.
+func (w *world) Step(s step) bool {
 	m := int(s.member)
 	switch s.kind {
 	case stepSend:
@@ -135,11 +135,11 @@ func (w *world) anyUp() bool {
 // sendAgain sends a VID whose data is no longer under way.
 func (w *world) sendAgain(m, vid int) bool {
 	me := &w.members[m]
-	n := w.packets.number(w.dataOf(m, vid))
+	n := w.packets.Number(w.dataOf(m, vid))
 	if me.life != active || me.holds(vid) || w.network.has(n) {
 		return false
 	}
-	w.describe("%s sends %s again", w.name(m), w.v(vid))
+	w.Describe("%s sends %s again", w.name(m), w.v(vid))
 	w.network.add(n)
 	w.sent(n)
 	return true
@@ -147,12 +147,12 @@ func (w *world) sendAgain(m, vid int) bool {
 
 // deliver delivers a packet to its receiver.
 func (w *world) deliver(n int) {
-	p := w.packets.packets[n]
+	p := w.packets.Values[n]
 	who := w.name(int(p.member))
 	w.arrived(n)
 	switch p.kind {
 	case data:
-		w.describe("%s of %s%s reaches the card", w.v(int(p.vid)), who, w.during(int(p.epoch)))
+		w.Describe("%s of %s%s reaches the card", w.v(int(p.vid)), who, w.during(int(p.epoch)))
 		before := w.state
 		a := w.takeData(w.headerOf(p), func(*slot) tag {
 			return contribution(int(p.member), int(p.epoch), int(p.vid), 0)
@@ -160,32 +160,32 @@ func (w *world) deliver(n int) {
 		w.judgeAnswer(p, a)
 		w.judgeIsolation(int(p.member), &before)
 	case finish:
-		w.describe("the finish of %s%s reaches the card", who, w.during(int(p.epoch)))
+		w.Describe("the finish of %s%s reaches the card", who, w.during(int(p.epoch)))
 		before := w.state
 		w.takeFinish(w.headerOf(p))
 		w.judgeIsolation(int(p.member), &before)
 	case commit:
-		w.describe("JOB_COMMIT of epoch %d reaches the card", p.epoch)
+		w.Describe("JOB_COMMIT of epoch %d reaches the card", p.epoch)
 		w.takeCommit(int(p.job), int(p.epoch), int(p.vid))
 	case result:
-		w.describe("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
+		w.Describe("the result %s%s reaches %s", w.v(int(p.vid)), w.during(int(p.epoch)), who)
 		w.takeResult(p)
 	case finished:
-		w.describe("the reply to its finish%s reaches %s", w.during(int(p.epoch)), who)
+		w.Describe("the reply to its finish%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeFinished(p)
 	case evicted:
-		w.describe("the eviction notice%s reaches %s", w.during(int(p.epoch)), who)
+		w.Describe("the eviction notice%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeOut(p)
 	case ended:
-		w.describe("the notice that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
+		w.Describe("the notice that the job has ended%s reaches %s", w.during(int(p.epoch)), who)
 		w.takeEnded(p)
 	}
 }
 
 // deliverAsk delivers to the card an ask for the VID of a data packet.
 func (w *world) deliverAsk(n int) answer {
-	p := w.packets.packets[n]
-	w.describe("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
+	p := w.packets.Values[n]
+	w.Describe("%s asks for %s%s", w.name(int(p.member)), w.v(int(p.vid)), w.during(int(p.epoch)))
 	before := w.state
 	h := w.headerOf(p)
 	h.kind = ask

@@ -144,13 +144,13 @@ func (y *symmetry) movePacket(i, n int) int {
 		y.moved[i] = append(y.moved[i], -1)
 	}
 	if y.moved[i][n] < 0 {
-		p := y.world.packets.packets[n]
+		p := y.world.packets.Values[n]
 		if p.kind != commit {
 			p.member = uint8(y.orders[i][p.member])
 		}
 		p.mask = moveSet(&y.orders[i], p.mask)
 		p.sum = moveSum(&y.orders[i], &p.sum)
-		y.moved[i][n] = y.world.packets.number(p)
+		y.moved[i][n] = y.world.packets.Number(p)
 	}
 	return y.moved[i][n]
 }

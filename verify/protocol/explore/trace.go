@@ -19,8 +19,14 @@ type traceStep struct {
 
 func (t *trace) last() *traceStep { return &t.steps[len(t.steps)-1] }
 
-// begin opens the next step.
-func (w *world) begin() {
+// Tell begins a trace.
+func (w *world) Tell() { w.trace = &trace{} }
+
+// Lines returns the trace.
+func (w *world) Lines() []string { return w.trace.lines() }
+
+// Begin opens the next step.
+func (w *world) Begin() {
 	if w.trace != nil {
 		w.trace.steps = append(w.trace.steps, traceStep{})
 	}
@@ -33,8 +39,8 @@ func (w *world) dropStep() {
 	}
 }
 
-// describe adds a line to the current step.
-func (w *world) describe(format string, args ...any) {
+// Describe adds a line to the current step.
+func (w *world) Describe(format string, args ...any) {
 	if w.trace != nil {
 		w.trace.last().text = append(w.trace.last().text, fmt.Sprintf(format, args...))
 	}
@@ -54,7 +60,7 @@ func (w *world) arrived(n int) {
 	}
 }
 
-// lines returns the steps, numbered. A packet that never arrives was lost; one that arrives again
+// lines returns the steps, one line each. A packet that never arrives was lost; one that arrives again
 // was repeated.
 func (t *trace) lines() []string {
 	arrivals := map[int]int{}
@@ -65,7 +71,7 @@ func (t *trace) lines() []string {
 	}
 	before := map[int]bool{}
 	var lines []string
-	for i, s := range t.steps {
+	for _, s := range t.steps {
 		head, rest := s.text[0], strings.Join(s.text[1:], "; ")
 		for _, n := range s.arrived {
 			if before[n] {
@@ -81,7 +87,7 @@ func (t *trace) lines() []string {
 		if rest != "" {
 			head += ": " + rest
 		}
-		lines = append(lines, fmt.Sprintf("%3d  %s", i+1, head))
+		lines = append(lines, head)
 	}
 	return lines
 }

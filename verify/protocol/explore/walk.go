@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"math/rand/v2"
+
+	"tributary/verify/protocol/explorer"
 )
 
 // A walk is a random run of some hundred packets through the card. It prints each event and the
@@ -118,11 +120,11 @@ func takeWalk(out io.Writer, seed uint64, rules ruleSet) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := walkConfig(seed, rng)
 	k := &walk{
-		world: &world{config: &c, rules: rules, packets: &packetTable{numbers: map[packet]int{}}},
+		world: &world{config: &c, rules: rules, packets: explorer.NewNumbers[packet](maxPackets)},
 		rng:   rng, out: json.NewEncoder(out),
 		timers: map[int]timer{}, sentTo: map[sentKey]bool{}, counts: map[string]int{},
 	}
-	k.start()
+	k.Start()
 	k.network = packetSet{}
 	k.vidBase, k.epochBase = rng.Uint32(), uint16(rng.Uint32())
 	if rng.IntN(3) > 0 {

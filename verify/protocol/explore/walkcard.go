@@ -129,7 +129,7 @@ func (k *walk) overdue(e *walkEvent, i int) {
 		missing = before &^ s.held
 	}
 	if missing == 0 && s.phase == reduced {
-		k.describe("the deadline of %s passes, but the slot waits for no member", k.v(int(s.vid)))
+		k.Describe("the deadline of %s passes, but the slot waits for no member", k.v(int(s.vid)))
 		return
 	}
 	k.counts["overdue"]++
@@ -142,7 +142,7 @@ func (k *walk) overdue(e *walkEvent, i int) {
 		k.counts["evictions"]++
 		notified, code, named = k.config.membersOf(e.Job), "evicted", k.config.membersOf(e.Job)&^j.members
 	default:
-		k.describe("the deadline of %s passes: the card notifies %s that it waits for %s", k.v(int(s.vid)), k.set(notified), k.set(named))
+		k.Describe("the deadline of %s passes: the card notifies %s that it waits for %s", k.v(int(s.vid)), k.set(notified), k.set(named))
 	}
 	for m := range k.config.members() {
 		if notified&bit(m) != 0 {
@@ -174,7 +174,7 @@ func (k *walk) passDeadlines() {
 func (k *walk) happen(e walkEvent, do func(*walkEvent) answer) {
 	k.now = e.At
 	k.trace = &trace{}
-	k.begin()
+	k.Begin()
 	a := do(&e)
 	e.Answer = answerNames[a]
 	k.settle(&e)

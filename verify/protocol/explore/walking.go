@@ -13,7 +13,7 @@ func (k *walk) step() {
 	case r < 135:
 		k.commitOld()
 	case r < 138:
-		k.take(step{kind: stepRestart, member: uint8(k.rng.IntN(k.config.members()))})
+		k.Step(step{kind: stepRestart, member: uint8(k.rng.IntN(k.config.members()))})
 	case r < 141 && k.anyUp():
 		k.event(walkEvent{Do: "reset"}, func(*walkEvent) answer { k.reset(); return done })
 	case r < 145:
@@ -34,7 +34,7 @@ func (k *walk) step() {
 
 // look finds the packets sent since its last call.
 func (k *walk) look() {
-	for ; k.known < len(k.world.packets.packets); k.known++ {
+	for ; k.known < len(k.world.packets.Values); k.known++ {
 		if k.network.has(k.known) {
 			k.fresh = append(k.fresh, k.known)
 		}
@@ -44,18 +44,18 @@ func (k *walk) look() {
 // act lets a worker or a controller take its next step.
 func (k *walk) act() {
 	for j := range k.config.Jobs {
-		k.take(step{kind: stepNewEpoch, member: uint8(j)})
+		k.Step(step{kind: stepNewEpoch, member: uint8(j)})
 	}
 	m := uint8(k.rng.IntN(k.config.members()))
-	if !k.take(step{kind: stepJoin, member: m}) {
-		k.take(step{kind: stepSend, member: m})
+	if !k.Step(step{kind: stepJoin, member: m}) {
+		k.Step(step{kind: stepSend, member: m})
 	}
 }
 
 // again repeats a packet, or sends an ask for a packet's VID.
 func (k *walk) again() {
-	n := k.rng.IntN(len(k.world.packets.packets))
-	if p := k.world.packets.packets[n]; p.kind == data && k.rng.IntN(2) == 0 {
+	n := k.rng.IntN(len(k.world.packets.Values))
+	if p := k.world.packets.Values[n]; p.kind == data && k.rng.IntN(2) == 0 {
 		h := k.headerOf(p)
 		h.kind = ask
 		k.receive(h, 0)
@@ -68,7 +68,7 @@ func (k *walk) again() {
 
 // arrive delivers a packet to its receiver.
 func (k *walk) arrive(n int) {
-	switch p := k.world.packets.packets[n]; p.kind {
+	switch p := k.world.packets.Values[n]; p.kind {
 	case data:
 		k.receive(k.headerOf(p), contribution(int(p.member), int(p.epoch), int(p.vid), 0))
 	case finish:

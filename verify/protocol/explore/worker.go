@@ -21,7 +21,7 @@ func (w *world) maySend(m int) bool {
 // sendNext sends a worker's next VID. Packets that are now too old leave the network.
 func (w *world) sendNext(m int) int {
 	me := &w.members[m]
-	w.describe("%s sends %s%s", w.name(m), w.v(int(me.next)), w.during(int(me.epoch)))
+	w.Describe("%s sends %s%s", w.name(m), w.v(int(me.next)), w.during(int(me.epoch)))
 	w.expire(w.config.jobOf(m), int(me.epoch), int(me.next))
 	p := w.dataOf(m, int(me.next))
 	me.next++
@@ -41,7 +41,7 @@ func (w *world) expire(job, epoch, vid int) {
 		lifetime++
 	}
 	w.network.each(func(n int) {
-		p := w.packets.packets[n]
+		p := w.packets.Values[n]
 		if (p.kind == data || p.kind == result) && int(p.job) == job && int(p.epoch) == epoch &&
 			vid-int(p.vid) >= lifetime {
 			w.network.remove(n)
@@ -55,7 +55,7 @@ func (w *world) takeResult(p packet) bool {
 	m := int(p.member)
 	me := &w.members[m]
 	if me.life != active || int(p.epoch)%w.config.epochs() != int(me.epoch)%w.config.epochs() && !w.without(resultOfAnyEpoch) {
-		w.describe("%s ignores it: not of its epoch", w.name(m))
+		w.Describe("%s ignores it: not of its epoch", w.name(m))
 		return false
 	}
 	end := int(me.next)
@@ -68,11 +68,11 @@ func (w *world) takeResult(p packet) bool {
 		}
 		w.judgeTaken(m, vid, p)
 		me.take(vid)
-		w.describe("%s holds %s, and every result below %s", w.name(m), w.v(vid), w.v(int(me.low)))
+		w.Describe("%s holds %s, and every result below %s", w.name(m), w.v(vid), w.v(int(me.low)))
 		w.finishWhenComplete(m)
 		return true
 	}
-	w.describe("%s ignores it: it lacks no such result", w.name(m))
+	w.Describe("%s ignores it: it lacks no such result", w.name(m))
 	return false
 }
 
@@ -94,7 +94,7 @@ func (m *member) take(vid int) {
 func (w *world) finishWhenComplete(m int) {
 	if me := &w.members[m]; int(me.low) == w.config.end() {
 		w.send(w.finishOf(m))
-		w.describe("%s has all results and sends finish", w.name(m))
+		w.Describe("%s has all results and sends finish", w.name(m))
 	}
 }
 
@@ -107,17 +107,17 @@ func (w *world) takeFinished(p packet) {
 	me := &w.members[p.member]
 	if me.life == active && me.epoch == p.epoch && int(me.low) == w.config.end() {
 		me.finished = true
-		w.describe("%s knows that the card took its finish", w.name(int(p.member)))
+		w.Describe("%s knows that the card took its finish", w.name(int(p.member)))
 		return
 	}
-	w.describe("%s ignores it", w.name(int(p.member)))
+	w.Describe("%s ignores it", w.name(int(p.member)))
 }
 
 // takeEnded delivers a refusal because the job has ended. A worker that waits for the answer to
 // its finish ignores refusals of other packets, since the card may have refused an old copy.
 func (w *world) takeEnded(p packet) {
 	if int(w.members[p.member].low) == w.config.end() && p.of != finish {
-		w.describe("%s ignores it: it waits for the reply to its finish", w.name(int(p.member)))
+		w.Describe("%s ignores it: it waits for the reply to its finish", w.name(int(p.member)))
 		return
 	}
 	w.takeOut(p)
@@ -127,16 +127,16 @@ func (w *world) takeEnded(p packet) {
 func (w *world) takeOut(p packet) {
 	me := &w.members[p.member]
 	if me.life != active || me.epoch != p.epoch {
-		w.describe("%s ignores it: not of its epoch", w.name(int(p.member)))
+		w.Describe("%s ignores it: not of its epoch", w.name(int(p.member)))
 		return
 	}
 	if int(me.low) == w.config.end() {
 		me.finished = true
-		w.describe("%s has everything, and stops", w.name(int(p.member)))
+		w.Describe("%s has everything, and stops", w.name(int(p.member)))
 		return
 	}
 	w.leave(int(p.member), out)
-	w.describe("%s knows that it is evicted, and stops", w.name(int(p.member)))
+	w.Describe("%s knows that it is evicted, and stops", w.name(int(p.member)))
 }
 
 // leave clears a worker's state of its epoch. A transmission on the card's port to it continues.
@@ -149,9 +149,9 @@ func (w *world) leave(m int, to life) {
 func (w *world) restart(m int) {
 	w.restarts--
 	w.leave(m, down)
-	w.describe("%s restarts and loses its state", w.name(m))
+	w.Describe("%s restarts and loses its state", w.name(m))
 	if w.without(sameEpochReturn) {
 		w.join(m)
-		w.describe("%s restarts in the same epoch", w.name(m))
+		w.Describe("%s restarts in the same epoch", w.name(m))
 	}
 }

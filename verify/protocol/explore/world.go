@@ -1,20 +1,26 @@
 package main
 
+import "tributary/verify/protocol/explorer"
+
 // world is a state with the rules and everything that they read and write.
 type world struct {
 	config  *config
 	rules   ruleSet // rules that are left out
-	packets *packetTable
+	packets *explorer.Numbers[packet]
 	state
 
-	broken *violation // the first property that did not hold
-	only   property   // the property under test; the zero property: all
+	explorer.Story // judges; trace tells
 
-	turns [maxMembers]int // order of the workers' turns after faults have ceased
-	trace *trace          // nil while exploring, so that no text is formatted
+	symmetry *symmetry
+	good     map[string]bool // representatives of states with an empty network that complete
+	turns    [maxMembers]int // order of the workers' turns after faults have ceased
+	trace    *trace          // nil while exploring, so that no text is formatted
 
 	alphabet []forgery // of the rogue; filled on first use
 }
+
+// Current returns the world's state.
+func (w *world) Current() *state { return &w.state }
 
 // slotCount is the number of slots of a job: 2W.
 func (w *world) slotCount() int {
@@ -40,13 +46,13 @@ func (w *world) ahead(field, n int) int {
 
 // send adds a packet to the network and returns its number.
 func (w *world) send(p packet) int {
-	n := w.packets.number(p)
+	n := w.packets.Number(p)
 	w.network.add(n)
 	return n
 }
 
-// start sets up all jobs, before any worker has sent. The network may repeat the commits.
-func (w *world) start() {
+// Start sets up all jobs, before any worker has sent. The network may repeat the commits.
+func (w *world) Start() {
 	c := w.config
 	w.state = state{restarts: uint8(c.Restarts), resets: uint8(c.Resets), evictions: uint8(c.Evictions)}
 	for j := range c.Jobs {

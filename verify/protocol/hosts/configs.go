@@ -1,5 +1,7 @@
 package main
 
+import "tributary/verify/protocol/explorer"
+
 // config is a few lives of owners and members, and how often they may fail.
 type config struct {
 	name, about string
@@ -14,6 +16,7 @@ type config struct {
 	stranger bool // a stranger writes registers and sends data
 	settings bool // consecutive jobs have chunks of different sizes
 	large    bool // explored by the command alone, with -large
+	states   int  // reachable states
 }
 
 // life is a member's life. Its ticket is for a job of an owner.
@@ -35,21 +38,26 @@ func back(owner, job int) []life { return []life{{0, owner, job}} }
 
 // configs are explored with their exact numbers of states: by the tests, unless they are large.
 var configs = []config{
-	{name: "owner", about: "an owner sets a job up twice at most; it may die, and so may a member", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), left: failures{owners: 1, members: 1}},
-	{name: "return", about: "a member returns, and the owner sets its job up again", owners: 1, jobs: 1, setups: 3, lives: lives(pair(0, 0), back(0, 0)), returns: true},
-	{name: "return-power", about: "as return, and the card loses its power", owners: 1, jobs: 1, setups: 3, lives: lives(pair(0, 0), back(0, 0)), returns: true, left: failures{power: 1}},
-	{name: "jobs", about: "an owner sets up two jobs with chunks of different sizes", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true},
-	{name: "ticket", about: "an owner sets up two jobs; members of the first come late", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), back(0, 0), pair(0, 1)), returns: true},
-	{name: "power", about: "an owner sets a job up three times at most; the card loses its power", owners: 1, jobs: 1, setups: 3, lives: pair(0, 0), left: failures{power: 1}},
-	{name: "owners", about: "two owners at a time", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0))},
-	{name: "owners-power", about: "two owners at a time; the card loses its power", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}},
-	{name: "restart", about: "an owner is followed by another one; each sets a job up twice at most", owners: 2, serial: true, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0))},
-	{name: "restart-twice", about: "three owners, one after another", owners: 3, serial: true, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0), pair(2, 0))},
-	{name: "stranger", about: "an owner, and a stranger that writes registers and sends data", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), stranger: true},
-	{name: "owners-power-twice", about: "as owners-power; the card loses its power twice", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 2}},
-	{name: "jobs-power", about: "as jobs; the card loses its power", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true, left: failures{power: 1}, large: true},
-	{name: "owners-twice", about: "two owners at a time; each sets a job up twice at most", owners: 2, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), large: true},
-	{name: "restart-power", about: "as restart; the card loses its power", owners: 2, serial: true, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}, large: true},
+	{name: "owner", about: "an owner sets a job up twice at most; it may die, and so may a member", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), left: failures{owners: 1, members: 1}, states: 6991},
+	{name: "return", about: "a member returns, and the owner sets its job up again", owners: 1, jobs: 1, setups: 3, lives: lives(pair(0, 0), back(0, 0)), returns: true, states: 27347},
+	{name: "return-power", about: "as return, and the card loses its power", owners: 1, jobs: 1, setups: 3, lives: lives(pair(0, 0), back(0, 0)), returns: true, left: failures{power: 1}, states: 105834},
+	{name: "jobs", about: "an owner sets up two jobs with chunks of different sizes", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true, states: 50319},
+	{name: "ticket", about: "an owner sets up two jobs; members of the first come late", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), back(0, 0), pair(0, 1)), returns: true, states: 68403},
+	{name: "power", about: "an owner sets a job up three times at most; the card loses its power", owners: 1, jobs: 1, setups: 3, lives: pair(0, 0), left: failures{power: 1}, states: 18911},
+	{name: "owners", about: "two owners at a time", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), states: 25563},
+	{name: "owners-power", about: "two owners at a time; the card loses its power", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}, states: 76446},
+	{name: "restart", about: "an owner is followed by another one; each sets a job up twice at most", owners: 2, serial: true, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), states: 113777},
+	{name: "restart-twice", about: "three owners, one after another", owners: 3, serial: true, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0), pair(2, 0)), states: 110983},
+	{name: "stranger", about: "an owner, and a stranger that writes registers and sends data", owners: 1, jobs: 1, setups: 2, lives: pair(0, 0), stranger: true, states: 1479},
+	{name: "owners-power-twice", about: "as owners-power; the card loses its power twice", owners: 2, jobs: 1, setups: 1, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 2}, states: 129226},
+	{name: "jobs-power", about: "as jobs; the card loses its power", owners: 1, jobs: 2, setups: 3, lives: lives(pair(0, 0), pair(0, 1)), settings: true, left: failures{power: 1}, large: true, states: 226647},
+	{name: "owners-twice", about: "two owners at a time; each sets a job up twice at most", owners: 2, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), large: true, states: 1149128},
+	{name: "restart-power", about: "as restart; the card loses its power", owners: 2, serial: true, jobs: 1, setups: 2, lives: lives(pair(0, 0), pair(1, 0)), left: failures{power: 1}, large: true, states: 642086},
+}
+
+// Heading returns what all explorers' configurations have.
+func (c config) Heading() explorer.Heading {
+	return explorer.Heading{Name: c.name, About: c.about, Large: c.large, States: c.states}
 }
 
 // reserve returns the owner and the first member that come when faults have stopped.

@@ -17,9 +17,9 @@ func (w *world) join(m, o int) bool {
 	if seat != 0 && p.setups[p.setup].epoch != 0 && !w.weak(tableAtOnce) && !w.nextSetup(o) {
 		return false
 	}
-	w.say("member %d joins %s as rank %d", m, name(o), l.rank)
+	w.Say("member %d joins %s as rank %d", m, name(o), l.rank)
 	if seat != 0 {
-		w.add(", which has lost member %d", seat-1)
+		w.Add(", which has lost member %d", seat-1)
 	}
 	w.sit(m, o)
 	if w.weak(tableAtOnce) && p.phase == using {
@@ -85,12 +85,12 @@ func (w *world) dataArrives(m int, s int8, heard bool) bool {
 	before := w.card
 	of, rank := contribution{1 + int8(m), s}, w.config.life(m).rank
 	refused := w.takeData(of, rank, w.seatOf(m), set.epoch, w.config.setting(me.by, set.job))
-	w.say("data of member %d, epoch %d, reaches the card", m, set.epoch)
+	w.Say("data of member %d, epoch %d, reaches the card", m, set.epoch)
 	if w.card == before && !(heard && refused) {
 		return false
 	}
 	if p := &w.owners[o]; refused && heard {
-		w.add(": bad_length; %s hears of it", name(o))
+		w.Add(": bad_length; %s hears of it", name(o))
 		return me.phase == told && me.setup == s && p.phase == using && p.setup == s && !w.weak(sizeUnheard) && w.again(o)
 	}
 	return true
@@ -110,9 +110,9 @@ func (w *world) takes(m, o int, s int8) bool {
 	if of.epoch != mine.epoch && !w.weak(resultAnyEpoch) {
 		return false
 	}
-	w.say("member %d takes the result of set-up %d of %s", m, s+1, name(o))
+	w.Say("member %d takes the result of set-up %d of %s", m, s+1, name(o))
 	if int(me.by) != o || me.setup != s {
-		w.violate(ownResult, "member %d takes it for the result of set-up %d of %s", m, me.setup+1, name(int(me.by)))
+		w.Violate(ownResult, "member %d takes it for the result of set-up %d of %s", m, me.setup+1, name(int(me.by)))
 	}
 	me.got = me.got || w.calm
 	return true
@@ -124,7 +124,7 @@ func (w *world) memberDies(m int) bool {
 	if w.left.members == 0 || me.phase == away || me.phase == dead {
 		return false
 	}
-	w.say("member %d dies", m)
+	w.Say("member %d dies", m)
 	w.left.members--
 	me.phase, me.got = dead, false
 	return true

@@ -6,7 +6,7 @@ func (w *world) ownerBegins(o int) bool {
 	if p.phase != unborn || o > 0 && !w.followed(&w.owners[o-1]) {
 		return false
 	}
-	w.say("%s writes OWNER", name(o))
+	w.Say("%s writes OWNER", name(o))
 	p.phase, p.took = wanting, true
 	return true
 }
@@ -30,10 +30,10 @@ func (w *world) readOwner(o int) bool {
 	mine := w.card.owner == w.token(o)
 	switch {
 	case p.phase == wanting && (mine || w.weak(takenUnread) && !w.calm):
-		w.say("%s reads its token in OWNER", name(o))
+		w.Say("%s reads its token in OWNER", name(o))
 		p.phase = owning
 	case p.phase > wanting && !mine && !w.weak(lossUnnoticed):
-		w.say("%s reads OWNER: it has lost the card", name(o))
+		w.Say("%s reads OWNER: it has lost the card", name(o))
 		w.leave(o)
 	default:
 		return false
@@ -62,7 +62,7 @@ func (w *world) stage(o int) bool {
 		*set = setup{epoch: last + 1, job: p.job, seats: p.seats}
 	}
 	v := w.wants(o, p.setup)
-	w.say("%s stages set-up %d: epoch %d, %s", name(o), p.setup+1, set.epoch, w.describe(v))
+	w.Say("%s stages set-up %d: epoch %d, %s", name(o), p.setup+1, set.epoch, w.describe(v))
 	if !w.weak(tokenOnce) || !p.wroteToken {
 		w.card.token = w.token(o)
 	}
@@ -97,11 +97,11 @@ func (w *world) ask(o int) bool {
 		return false
 	}
 	if !w.weak(noReadBack) && (w.card.token != w.token(o) || w.card.staged != w.wants(o, p.setup)) {
-		w.say("%s reads back other values than it has staged", name(o))
+		w.Say("%s reads back other values than it has staged", name(o))
 		p.phase = owning
 		return true
 	}
-	w.say("%s reads back what it has staged, and sends JOB_COMMIT of epoch %d", name(o), p.setups[p.setup].epoch)
+	w.Say("%s reads back what it has staged, and sends JOB_COMMIT of epoch %d", name(o), p.setups[p.setup].epoch)
 	p.asked |= bit(p.setup)
 	p.phase = asking
 	if w.weak(toldBeforeDone) {
@@ -116,7 +116,7 @@ func (w *world) hears(o int, s int8, answer code) bool {
 	if p.phase != asking || p.setup != s {
 		return false
 	}
-	w.add("; %s hears %s", name(o), answer)
+	w.Add("; %s hears %s", name(o), answer)
 	switch answer {
 	case done:
 		p.phase = committed
@@ -160,15 +160,15 @@ func (w *world) verify(o int) bool {
 		return false
 	}
 	if found := w.finds(o); found || w.weak(noVerify) {
-		w.say("%s tells its members epoch %d", name(o), p.setups[p.setup].epoch)
+		w.Say("%s tells its members epoch %d", name(o), p.setups[p.setup].epoch)
 		if found {
-			w.add(", because it finds its job on the card")
+			w.Add(", because it finds its job on the card")
 		}
 		p.phase = using
 		w.tellMembers(o)
 		return true
 	}
-	w.say("%s does not find its job on the card", name(o))
+	w.Say("%s does not find its job on the card", name(o))
 	return w.again(o)
 }
 
@@ -190,7 +190,7 @@ func (w *world) look(o int) bool {
 	if p.phase != using || !w.answers() || w.weak(neverLooks) || w.finds(o) || w.weak(lookAtState) && w.findsEpoch(o) {
 		return false
 	}
-	w.say("%s does not find its job on the card any more", name(o))
+	w.Say("%s does not find its job on the card any more", name(o))
 	return w.again(o)
 }
 
@@ -200,7 +200,7 @@ func (w *world) nextJob(o int) bool {
 	if p.phase != using || int(p.job)+1 >= w.config.jobs || !w.nextSetup(o) {
 		return false
 	}
-	w.say("%s sends JOB_ABORT of epoch %d, and begins another job", name(o), p.setups[p.setup-1].epoch)
+	w.Say("%s sends JOB_ABORT of epoch %d, and begins another job", name(o), p.setups[p.setup-1].epoch)
 	p.aborted |= bit(p.setup - 1)
 	p.job++
 	p.seats = [ranks]int8{}
@@ -213,7 +213,7 @@ func (w *world) releases(o int) bool {
 	if p.phase != asking && p.phase != using && !w.calm {
 		return false
 	}
-	w.say("%s sends RELEASE", name(o))
+	w.Say("%s sends RELEASE", name(o))
 	p.released = true
 	w.leave(o)
 	return true
@@ -225,7 +225,7 @@ func (w *world) ownerDies(o int) bool {
 	if w.left.owners == 0 || p.phase == unborn || p.phase == gone {
 		return false
 	}
-	w.say("%s dies", name(o))
+	w.Say("%s dies", name(o))
 	w.left.owners--
 	w.leave(o)
 	return true

@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// completes reports whether everything that lives completes from a state, once faults have ceased. The
+// Completes judges whether everything that lives completes from the state, once faults have ceased. The
 // network loses what is under way. From then on each packet arrives once, at once, and each process acts
 // in turn, round after round. When nobody wants the card any more, a new owner comes with its members.
 //
 // This is the worst case of loss, followed by one fair run. Packets that arrive first instead lead to
-// another state, from which completes starts as well. good holds states that are known to complete.
-func (w *world) completes(good map[state]bool) bool {
+// another state, from which Completes starts as well.
+func (w *world) Completes() {
+	w.calm = true
 	w.forget()
 	w.record("the network loses all packets in flight; from here on it loses and repeats nothing, and nobody fails")
 	var passed []state
-	for !good[w.state] && !w.complete() {
+	for !w.good.Has(&w.state) && !w.complete() {
 		if slices.Contains(passed, w.state) {
-			w.how = "this repeats for ever, and " + w.missing()
-			return false
+			w.Violate(progress, "this repeats for ever, and %s", w.missing())
+			return
 		}
 		passed = append(passed, w.state)
 		before := w.state
 		w.round()
 		if w.state == before {
-			w.how = "no step is possible, and " + w.missing()
-			return false
+			w.Violate(progress, "no step is possible, and %s", w.missing())
+			return
 		}
 	}
 	for _, s := range passed {
-		good[s] = true
+		w.good.Add(&s)
 	}
-	return true
 }
 
 // forget drops all packets under way, and the faults that are left.
@@ -46,21 +46,22 @@ func (w *world) forget() {
 	}
 }
 
+// record describes a step as a whole.
 func (w *world) record(line string) {
-	if w.retell {
-		w.rest = append(w.rest, line)
-	}
+	w.Say("%s", line)
+	w.Begin()
 }
 
-// try makes a step and records it if it was possible.
+// try makes a step and describes it if it was possible.
 func (w *world) try(s step) bool {
 	before := w.state
-	if !w.take(s) {
+	possible := w.Step(s)
+	if !possible {
 		w.state = before
-		return false
+		w.Drop()
 	}
-	w.record(w.tell)
-	return true
+	w.Begin()
+	return possible
 }
 
 // round has each process and the card act.
@@ -127,6 +128,7 @@ func (w *world) mayBegin(o int) bool {
 	p := &w.owners[o]
 	_, begun := w.writeCommit(o, p.setup, p.setups[p.setup].epoch, w.addressOf(o))
 	w.state = before
+	w.Drop()
 	return begun
 }
 

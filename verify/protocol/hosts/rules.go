@@ -1,7 +1,9 @@
 package main
 
-// ruleSet is a set of rules that are left out or changed. The empty set is the protocol.
-type ruleSet uint64
+import "tributary/verify/protocol/explorer"
+
+// ruleSet is a set of rules that are left out or changed.
+type ruleSet = explorer.Rules
 
 // The comment gives the behaviour without the rule.
 const (

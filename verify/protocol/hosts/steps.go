@@ -43,8 +43,8 @@ type step struct {
 	heard  bool
 }
 
-// steps calls f with every step that may be possible.
-func (w *world) steps(f func(step)) {
+// Steps calls f with every step that may be possible.
+func (w *world) Steps(f func(step)) {
 	owners, members := w.config.owners, len(w.config.lives)
 	for o := range int8(owners) {
 		w.ownerSteps(o, f)
@@ -114,8 +114,8 @@ func (w *world) memberSteps(m int8, f func(step)) {
 	}
 }
 
-// take makes a step and reports whether it was possible.
-func (w *world) take(s step) bool {
+// Step makes a step and reports whether it was possible.
+func (w *world) Step(s step) bool {
 	if !w.apply(s) {
 		return false
 	}
@@ -177,18 +177,18 @@ func (w *world) arrives(s step) bool {
 		if !p.took {
 			return false
 		}
-		w.say("OWNER of %s reaches the card", name(o))
+		w.Say("OWNER of %s reaches the card", name(o))
 		w.writeOwner(w.token(o), from)
 	case releaseArrives:
 		if !p.released {
 			return false
 		}
-		w.say("RELEASE of %s reaches the card", name(o))
+		w.Say("RELEASE of %s reaches the card", name(o))
 		w.writeRelease(w.token(o), from, o, false)
 	case commitArrives:
 		return w.commitArrives(o, s.setup, s.heard)
 	case abortArrives:
-		w.say("JOB_ABORT of %s, epoch %d, reaches the card", name(o), set.epoch)
+		w.Say("JOB_ABORT of %s, epoch %d, reaches the card", name(o), set.epoch)
 		w.writeAbort(o, s.setup, set.epoch, from)
 	default:
 		if !w.mayWrite(from) || !p.wroteToken {
@@ -204,14 +204,14 @@ func (w *world) stagedArrives(s step) {
 	o := int(s.owner)
 	switch s.kind {
 	case tokenArrives:
-		w.say("a copy of %s's write to JOB_TOKEN reaches the card", name(o))
+		w.Say("a copy of %s's write to JOB_TOKEN reaches the card", name(o))
 		w.card.token = w.token(o)
 	case memberArrives:
 		to := w.wants(o, s.setup).members[s.rank]
-		w.say("a copy of %s's write of set-up %d to MEMBER %d reaches the card", name(o), s.setup+1, s.rank)
+		w.Say("a copy of %s's write of set-up %d to MEMBER %d reaches the card", name(o), s.setup+1, s.rank)
 		w.tableWritten(int(s.rank), to)
 	case settingArrives:
-		w.say("a copy of %s's write of set-up %d to JOB_CHUNK reaches the card", name(o), s.setup+1)
+		w.Say("a copy of %s's write of set-up %d to JOB_CHUNK reaches the card", name(o), s.setup+1)
 		w.card.staged.setting = w.wants(o, s.setup).setting
 	}
 }
@@ -219,22 +219,22 @@ func (w *world) stagedArrives(s step) {
 // commitArrives has a copy of JOB_COMMIT reach the card.
 func (w *world) commitArrives(o int, s int8, heard bool) bool {
 	epoch := w.owners[o].setups[s].epoch
-	w.say("JOB_COMMIT of %s, epoch %d, reaches the card", name(o), epoch)
+	w.Say("JOB_COMMIT of %s, epoch %d, reaches the card", name(o), epoch)
 	answer, begun := w.writeCommit(o, s, epoch, w.addressOf(o))
 	if begun {
-		w.add(": the commit begins")
+		w.Add(": the commit begins")
 		return !heard
 	}
-	w.add(": %s", answer)
+	w.Add(": %s", answer)
 	return heard && w.hears(o, s, answer)
 }
 
 // commitEnds has the commit finish that the card is busy with.
 func (w *world) commitEnds(heard bool) bool {
 	by, s := int(w.card.commit.by), w.card.commit.setup
-	w.say("the commit finishes")
+	w.Say("the commit finishes")
 	answer := w.finishCommit()
-	w.add(": %s", answer)
+	w.Add(": %s", answer)
 	return !heard || by != theStranger && w.hears(by, s, answer)
 }
 
@@ -243,7 +243,7 @@ func (w *world) leaseEnds() bool {
 	if w.card.owner == 0 || w.weak(leaseForEver) {
 		return false
 	}
-	w.say("the lease ends")
+	w.Say("the lease ends")
 	w.free(w.weak(leaseKeepsJob))
 	return true
 }
@@ -253,7 +253,7 @@ func (w *world) powerFails() bool {
 	if w.left.power == 0 {
 		return false
 	}
-	w.say("the card loses its power, and returns")
+	w.Say("the card loses its power, and returns")
 	w.left.power--
 	w.card = card{}
 	return true

@@ -14,7 +14,7 @@ func (w *world) strangerWrites(i int) bool {
 		return false
 	}
 	before := *c
-	w.say("the stranger writes %s", strangerWritten[i])
+	w.Say("the stranger writes %s", strangerWritten[i])
 	switch i {
 	case 0, 1:
 		w.writeRelease(c.owner, foreign, theStranger, i == 1)
@@ -35,7 +35,7 @@ func (w *world) strangerWrites(i int) bool {
 // strangerSends has data of the stranger reach the card: with the running epoch, and the rank of a member.
 func (w *world) strangerSends(rank int) bool {
 	before := w.card
-	w.say("data of the stranger reaches the card, as rank %d of epoch %d", rank, w.card.job.epoch)
+	w.Say("data of the stranger reaches the card, as rank %d of epoch %d", rank, w.card.job.epoch)
 	w.takeData(contribution{stranger, 0}, rank, foreign, w.card.job.epoch, w.card.job.values.setting)
 	return w.card != before
 }

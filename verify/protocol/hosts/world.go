@@ -1,44 +1,29 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"tributary/verify/protocol/explorer"
+)
 
 // world is a state and what may happen in it.
 type world struct {
 	state
 	config *config
 	rules  ruleSet
-	only   string // the property under test; "": all
-	calm   bool   // faults have stopped: nothing is repeated, and nobody fails
+	explorer.Story
 
-	broken string // the property that a step broke
-	how    string
-	retell bool     // describe each step
-	tell   string   // what the step did
-	rest   []string // the steps since faults ceased
+	calm bool                 // faults have stopped: nothing is repeated, and nobody fails
+	good *explorer.Set[state] // states that complete
 }
 
 func (w *world) weak(r ruleSet) bool { return w.rules&r != 0 }
 
-func (w *world) violate(property, format string, args ...any) {
-	if w.broken == "" && (w.only == "" || w.only == property) {
-		w.broken, w.how = property, fmt.Sprintf(format, args...)
-	}
-}
+// Current returns the world's state.
+func (w *world) Current() *state { return &w.state }
 
-func (w *world) say(format string, args ...any) {
-	if w.retell {
-		w.tell = fmt.Sprintf(format, args...)
-	}
-}
-
-func (w *world) add(format string, args ...any) {
-	if w.retell {
-		w.tell += fmt.Sprintf(format, args...)
-	}
-}
-
-// start is the first state: the card is new, and nobody is there.
-func (w *world) start() { w.state = state{left: w.config.left} }
+// Start is the first state: the card is new, and nobody is there.
+func (w *world) Start() { w.state = state{left: w.config.left} }
 
 // token returns the token of an owner's life.
 func (w *world) token(o int) int8 {

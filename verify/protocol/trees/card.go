@@ -32,13 +32,13 @@ func (w *world) check(h header) bool {
 	k := &w.cards[h.card]
 	switch {
 	case !k.up:
-		w.describe("%s refuses it: the job is not set up", w.card(h.card))
+		w.Describe("%s refuses it: the job is not set up", w.card(h.card))
 	case h.epoch != k.epoch && !w.without(dataOfAnyEpoch):
-		w.describe("%s refuses it: another epoch", w.card(h.card))
+		w.Describe("%s refuses it: another epoch", w.card(h.card))
 	case w.members[h.card][h.rank] != h.from && !w.without(dataFromAny):
-		w.describe("%s drops it: not the address of rank %d", w.card(h.card), h.rank)
+		w.Describe("%s drops it: not the address of rank %d", w.card(h.card), h.rank)
 	case w.all(h.card)&bit(h.rank) == 0:
-		w.describe("%s drops it: no member has rank %d", w.card(h.card), h.rank)
+		w.Describe("%s drops it: no member has rank %d", w.card(h.card), h.rank)
 	default:
 		return true
 	}
@@ -48,7 +48,7 @@ func (w *world) check(h header) bool {
 // takeData commits data: a worker's input, or a leaf's own sum.
 func (w *world) takeData(h header, content func(*slot) uint16) answer {
 	if h.earlier && !w.without(dataOfAnyTree) {
-		w.describe("%s drops it: from another UDP port", w.card(h.card))
+		w.Describe("%s drops it: from another UDP port", w.card(h.card))
 		return refused
 	}
 	if !w.check(h) {
@@ -86,7 +86,7 @@ func (w *world) dataOfSlot(h header, s *slot, content uint16) answer {
 		w.store(h, s, content)
 		return stored
 	case s.phase == empty:
-		w.describe("%s drops it: late, the slot is empty", w.card(h.card))
+		w.Describe("%s drops it: late, the slot is empty", w.card(h.card))
 		return late
 	case s.phase == waiting && !w.without(noRepeatOfData):
 		return w.repeat(h, s)
@@ -94,7 +94,7 @@ func (w *world) dataOfSlot(h header, s *slot, content uint16) answer {
 		w.sendResult(h.card, s, bit(h.rank))
 		return answered
 	}
-	w.describe("%s drops it: a duplicate", w.card(h.card))
+	w.Describe("%s drops it: a duplicate", w.card(h.card))
 	return duplicate
 }
 
@@ -103,11 +103,11 @@ func (w *world) dataOfSlot(h header, s *slot, content uint16) answer {
 func (w *world) repeat(h header, s *slot) answer {
 	if s.fresh {
 		s.fresh = false
-		w.describe("%s has just sent the own sum %s up", w.card(h.card), w.v(int(s.vid)))
+		w.Describe("%s has just sent the own sum %s up", w.card(h.card), w.v(int(s.vid)))
 		return wait
 	}
 	s.owed = true
-	w.describe("%s owes its parent the own sum %s again", w.card(h.card), w.v(int(s.vid)))
+	w.Describe("%s owes its parent the own sum %s again", w.card(h.card), w.v(int(s.vid)))
 	return repeats
 }
 
@@ -120,7 +120,7 @@ func (w *world) dataOfNext(h header, s *slot, content func(*slot) uint16) answer
 		over = w.without(turnoverWaiting) || w.without(turnoverUnreduced) && s.done&all == all
 	}
 	if !over {
-		w.describe("%s drops it: not ready, its slot has not finished %s", w.card(h.card), w.v(int(s.vid)))
+		w.Describe("%s drops it: not ready, its slot has not finished %s", w.card(h.card), w.v(int(s.vid)))
 		return notReady
 	}
 	w.turnOver(h.card, s)
@@ -144,12 +144,12 @@ func (w *world) turnOver(c int, s *slot) {
 func (w *world) store(h header, s *slot, content uint16) {
 	s.memory[h.rank] = content
 	s.held |= bit(h.rank)
-	w.describe("%s stores it; it holds %s of %s", w.card(h.card), w.memberSet(h.card, s.held), w.v(int(s.vid)))
+	w.Describe("%s stores it; it holds %s of %s", w.card(h.card), w.memberSet(h.card, s.held), w.v(int(s.vid)))
 	switch {
 	case s.held&w.all(h.card) != w.all(h.card):
 		if h.card != root && w.without(upIncomplete) {
 			w.sendOwn(h.card, s, w.sumOf(s))
-			w.describe("it sends their sum up")
+			w.Describe("it sends their sum up")
 		}
 	case w.config.beats:
 		s.phase = reducing
@@ -163,10 +163,10 @@ func (w *world) sumOf(s *slot) uint16 {
 	var p payload
 	for m := range maxMembers {
 		if s.held&bit(m) != 0 {
-			p = p.add(w.payloads.values[s.memory[m]])
+			p = p.add(w.payloads.Values[s.memory[m]])
 		}
 	}
-	return w.payloads.number(p)
+	return uint16(w.payloads.Number(p))
 }
 
 // reduce sums a complete slot.
@@ -176,11 +176,11 @@ func (w *world) reduce(c int, s *slot) {
 	if c != root && !w.without(ownSumIsFinal) {
 		s.phase, s.owed = waiting, true
 		w.judgeReady(c, s)
-		w.describe("it has the own sum %s, and owes it to its parent", w.v(int(s.vid)))
+		w.Describe("it has the own sum %s, and owes it to its parent", w.v(int(s.vid)))
 		return
 	}
 	s.phase, s.owed = reduced, c != root
-	w.describe("it has the sum %s", w.v(int(s.vid)))
+	w.Describe("it has the sum %s", w.v(int(s.vid)))
 	w.sendResult(c, s, w.all(c))
 }
 
@@ -191,17 +191,17 @@ func (w *world) sendResult(c int, s *slot, to uint8) {
 		p.mask = w.ranks(root, w.all(root))
 	}
 	w.judgeSame(p)
-	w.describe("%s sends it to %s", w.card(c), w.memberSet(c, to))
+	w.Describe("%s sends it to %s", w.card(c), w.memberSet(c, to))
 	w.send(p, to)
 }
 
 // outside classifies a VID that the slot neither holds nor takes next: late or early.
 func (w *world) outside(h header, u int) answer {
 	if w.ahead(h.vid, -u) >= w.config.mod/2 {
-		w.describe("%s drops it: late", w.card(h.card))
+		w.Describe("%s drops it: late", w.card(h.card))
 		return late
 	}
-	w.describe("%s drops it: early", w.card(h.card))
+	w.Describe("%s drops it: early", w.card(h.card))
 	return early
 }
 
@@ -214,12 +214,12 @@ func (w *world) takeAsk(h header) answer {
 	u := w.field(int(s.vid))
 	switch {
 	case h.vid == w.ahead(u, w.config.slots()), h.vid == u && s.phase == collecting && s.held&bit(h.rank) == 0:
-		w.describe("%s replies: send it", w.card(h.card))
+		w.Describe("%s replies: send it", w.card(h.card))
 		return sendIt
 	case h.vid != u:
 		return w.outside(h, u)
 	case s.phase == empty:
-		w.describe("%s replies: late", w.card(h.card))
+		w.Describe("%s replies: late", w.card(h.card))
 		return late
 	case s.phase == reduced:
 		w.sendResult(h.card, s, bit(h.rank))
@@ -227,7 +227,7 @@ func (w *world) takeAsk(h header) answer {
 	case s.phase == waiting && !w.without(noRepeatOfAsk):
 		return w.repeat(h, s)
 	}
-	w.describe("%s replies: wait", w.card(h.card))
+	w.Describe("%s replies: wait", w.card(h.card))
 	return wait
 }
 
@@ -236,11 +236,11 @@ func (w *world) takeFinish(h header) {
 	k := &w.cards[h.card]
 	answer := packet{kind: done, card: uint8(h.card), member: uint8(h.rank), epoch: k.epoch, vid: uint8(w.config.end())}
 	if h.earlier && !w.without(finishOfAnyTree) {
-		w.describe("%s drops it: from another UDP port", w.card(h.card))
+		w.Describe("%s drops it: from another UDP port", w.card(h.card))
 		return
 	}
 	if !k.up && k.over && h.epoch == k.epoch && w.members[h.card][h.rank] == h.from && !(h.card != root && w.without(finishForgotten)) {
-		w.describe("%s replies: done, the job has ended", w.card(h.card))
+		w.Describe("%s replies: done, the job has ended", w.card(h.card))
 		w.send(answer, bit(h.rank))
 		return
 	}
@@ -250,7 +250,7 @@ func (w *world) takeFinish(h header) {
 	k.finished |= bit(h.rank)
 	all := k.finished == w.all(h.card)
 	if h.card == root || !all || w.without(finishAnswered) {
-		w.describe("%s replies: done", w.card(h.card))
+		w.Describe("%s replies: done", w.card(h.card))
 		w.send(answer, bit(h.rank))
 	}
 	switch {
@@ -264,7 +264,7 @@ func (w *world) takeFinish(h header) {
 // end ends a job after all its members have finished.
 func (w *world) end(c int) {
 	w.judgeEnd(c)
-	w.describe("all have finished: the job of %s has ended", w.card(c))
+	w.Describe("all have finished: the job of %s has ended", w.card(c))
 	w.clear(c)
 	w.cards[c].over = true
 }

@@ -1,5 +1,11 @@
 package main
 
+import (
+	"fmt"
+
+	"tributary/verify/protocol/explorer"
+)
+
 // Capacities of a state. They limit configurations, not the exploration.
 const (
 	maxWorkers = 4
@@ -45,6 +51,11 @@ type config struct {
 
 	large  bool // too slow for the tests; only the command explores it
 	states int  // reachable states, up to the exchange of equal workers and leaves
+}
+
+// Heading returns what all explorers' configurations have.
+func (c config) Heading() explorer.Heading {
+	return explorer.Heading{Name: c.name, About: c.about, Note: fmt.Sprintf("; M = %d", c.mod), Large: c.large, States: c.states}
 }
 
 // root is the number of the root card. The leaves follow.

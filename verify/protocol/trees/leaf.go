@@ -25,11 +25,11 @@ func (w *world) sendUp(c, i int) bool {
 	s.owed = w.without(owedForEver)
 	s.fresh = w.calm
 	if w.config.beats {
-		k.sending, k.begun = uint8(i+1), w.packets.number(w.ownSum(c, s, s.cache))
-		w.describe("%s begins to send its own sum %s up", w.card(c), w.v(int(s.vid)))
+		k.sending, k.begun = uint8(i+1), uint16(w.packets.Number(w.ownSum(c, s, s.cache)))
+		w.Describe("%s begins to send its own sum %s up", w.card(c), w.v(int(s.vid)))
 		return true
 	}
-	w.describe("%s sends its own sum %s%s up", w.card(c), w.v(int(s.vid)), w.during(k.epoch))
+	w.Describe("%s sends its own sum %s%s up", w.card(c), w.v(int(s.vid)), w.during(k.epoch))
 	w.sendOwn(c, s, s.cache)
 	return true
 }
@@ -40,14 +40,14 @@ func (w *world) sendRest(c int) bool {
 	if k.sending == 0 {
 		return false
 	}
-	p := w.packets.values[k.begun]
+	p := w.packets.Values[k.begun]
 	if now := k.slots[k.sending-1].cache; now != p.payload {
-		torn := w.payloads.values[p.payload]
+		torn := w.payloads.Values[p.payload]
 		torn.torn = true
-		p.payload = w.payloads.number(torn)
+		p.payload = uint16(w.payloads.Number(torn))
 	}
 	k.sending, k.begun = 0, 0
-	w.describe("%s sends the rest of %s up", w.card(c), w.v(int(p.vid)))
+	w.Describe("%s sends the rest of %s up", w.card(c), w.v(int(p.vid)))
 	w.send(p, 0)
 	return true
 }
@@ -65,19 +65,19 @@ func (w *world) takeFinal(c int, p packet, fromParent bool) bool {
 	awaited := s.phase == waiting || s.phase == collecting && w.without(finalBeforeOwn) || s.phase == reduced && w.without(finalTwice)
 	switch {
 	case !k.up:
-		w.describe("%s drops it: the job is not set up", w.card(c))
+		w.Describe("%s drops it: the job is not set up", w.card(c))
 	case !fromParent && !w.without(finalFromAny):
-		w.describe("%s drops it: not from its parent", w.card(c))
+		w.Describe("%s drops it: not from its parent", w.card(c))
 	case p.earlier && !w.without(finalOfAnyTree):
-		w.describe("%s drops it: for another UDP port", w.card(c))
+		w.Describe("%s drops it: for another UDP port", w.card(c))
 	case p.epoch != k.epoch && !w.without(finalOfAnyEpoch):
-		w.describe("%s drops it: another epoch", w.card(c))
+		w.Describe("%s drops it: another epoch", w.card(c))
 	case p.mask != w.config.ranks() && !w.without(finalOfAnyRanks):
-		w.describe("%s drops it: not the sum of all ranks", w.card(c))
+		w.Describe("%s drops it: not the sum of all ranks", w.card(c))
 	case w.field(int(s.vid)) != w.field(int(p.vid)) && !w.without(finalOfAnyVID):
-		w.describe("%s drops it: its slot holds %s", w.card(c), w.v(int(s.vid)))
+		w.Describe("%s drops it: its slot holds %s", w.card(c), w.v(int(s.vid)))
 	case !awaited:
-		w.describe("%s drops it: it does not wait for %s", w.card(c), w.v(int(s.vid)))
+		w.Describe("%s drops it: it does not wait for %s", w.card(c), w.v(int(s.vid)))
 	default:
 		w.take(c, s, p.payload)
 		return true
@@ -92,7 +92,7 @@ func (w *world) take(c int, s *slot, content uint16) {
 		s.owed = false
 	}
 	s.phase, s.fresh = closing, false
-	w.describe("%s takes the final sum %s", w.card(c), w.v(int(s.vid)))
+	w.Describe("%s takes the final sum %s", w.card(c), w.v(int(s.vid)))
 	if !w.config.beats {
 		w.close(c, s)
 	}
@@ -106,10 +106,10 @@ func (w *world) close(c int, s *slot) {
 	own := s.cache
 	s.cache = s.final
 	if w.without(finalAdded) {
-		s.cache = w.payloads.number(w.payloads.values[own].add(w.payloads.values[s.final]))
+		s.cache = uint16(w.payloads.Number(w.payloads.Values[own].add(w.payloads.Values[s.final])))
 	}
 	s.phase = reduced
-	w.describe("%s has the result %s", w.card(c), w.v(int(s.vid)))
+	w.Describe("%s has the result %s", w.card(c), w.v(int(s.vid)))
 	w.sendResult(c, s, w.all(c))
 	if w.without(finalKept) {
 		s.cache = own
@@ -124,7 +124,7 @@ func (w *world) lanes(c, i int) bool {
 	}
 	switch s.phase {
 	case reducing:
-		w.describe("%s sums %s", w.card(c), w.v(int(s.vid)))
+		w.Describe("%s sums %s", w.card(c), w.v(int(s.vid)))
 		w.reduce(c, s)
 	case closing:
 		w.close(c, s)
@@ -140,11 +140,11 @@ func (w *world) finishUp(c int) {
 	p := packet{kind: finish, card: root, member: uint8(rankAtParent(c)), epoch: k.epoch, vid: uint8(w.config.end())}
 	if k.fresh {
 		k.fresh = w.without(finishOnce)
-		w.describe("%s has just sent its own finish up", w.card(c))
+		w.Describe("%s has just sent its own finish up", w.card(c))
 		return
 	}
 	k.fresh = w.calm || w.without(finishOnce)
-	w.describe("%s sends its own finish up", w.card(c))
+	w.Describe("%s sends its own finish up", w.card(c))
 	w.send(p, 0)
 }
 
@@ -153,13 +153,13 @@ func (w *world) takeDone(c int, p packet) {
 	k := &w.cards[c]
 	switch {
 	case !k.up:
-		w.describe("%s drops it: the job is not set up", w.card(c))
+		w.Describe("%s drops it: the job is not set up", w.card(c))
 	case p.earlier && !w.without(doneOfAnyTree):
-		w.describe("%s drops it: for another UDP port", w.card(c))
+		w.Describe("%s drops it: for another UDP port", w.card(c))
 	case p.epoch != k.epoch && !w.without(doneOfAnyEpoch):
-		w.describe("%s drops it: another epoch", w.card(c))
+		w.Describe("%s drops it: another epoch", w.card(c))
 	case k.finished != w.all(c) && !w.without(doneUnfinished):
-		w.describe("%s drops it: not all of its members have finished", w.card(c))
+		w.Describe("%s drops it: not all of its members have finished", w.card(c))
 	default:
 		w.end(c)
 		if w.without(doneUnnoticed) {

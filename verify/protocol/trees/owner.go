@@ -42,7 +42,7 @@ func (w *world) newEpoch() {
 		epoch++
 	}
 	*o = owner{epoch: epoch, first: uint8(w.lowest())}
-	w.describe("the owner stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that a worker lacks", epoch, w.v(int(o.first)))
+	w.Describe("the owner stops the workers and sends JOB_COMMIT of epoch %d from %s, the lowest that a worker lacks", epoch, w.v(int(o.first)))
 	for i := range w.config.workers() {
 		w.stop(i)
 	}
@@ -72,7 +72,7 @@ func (w *world) abort() bool {
 	if !left || !died || !w.allFinished() || w.without(noAbort) {
 		return false
 	}
-	w.describe("all workers have finished, and the owner sends JOB_ABORT to every card")
+	w.Describe("all workers have finished, and the owner sends JOB_ABORT to every card")
 	for c := range w.config.cards() {
 		w.clear(c)
 	}
@@ -118,16 +118,16 @@ func (w *world) takeCommit(c, epoch, first int) {
 	k := &w.cards[c]
 	switch {
 	case k.up && epoch == int(k.epoch) && !w.without(sameEpochAgain):
-		w.describe("%s acknowledges it again and changes nothing", w.card(c))
+		w.Describe("%s acknowledges it again and changes nothing", w.card(c))
 	case k.known && epoch <= int(k.epoch) && !(epoch < int(k.epoch) && w.without(anyOlderEpoch)) && !(k.up && epoch == int(k.epoch)):
-		w.describe("%s refuses it: a stale epoch", w.card(c))
+		w.Describe("%s refuses it: a stale epoch", w.card(c))
 		return
 	default:
 		w.setUp(c, epoch, first)
 		if k.lost == renewed && epoch == int(w.owner.epoch) {
 			k.lost = none
 		}
-		w.describe("%s sets up epoch %d", w.card(c), epoch)
+		w.Describe("%s sets up epoch %d", w.card(c), epoch)
 	}
 	o := &w.owner
 	if epoch != int(o.epoch) || o.confirmed&bit(c) != 0 {
@@ -141,7 +141,7 @@ func (w *world) takeCommit(c, epoch, first int) {
 
 // joinAll starts all workers that are not in the owner's epoch yet.
 func (w *world) joinAll() {
-	w.describe("the workers begin in epoch %d from %s", w.owner.epoch, w.v(int(w.owner.first)))
+	w.Describe("the workers begin in epoch %d from %s", w.owner.epoch, w.v(int(w.owner.first)))
 	for i := range w.config.workers() {
 		if k := &w.workers[i]; k.life == stopped || k.epoch != w.owner.epoch {
 			if k.life == active {
@@ -161,13 +161,13 @@ func (w *world) die(c int) {
 	k.sending, k.begun = 0, 0
 	switch w.config.death {
 	case keeps:
-		w.describe("%s dies and comes back without a job; it knows its last epoch", w.card(c))
+		w.Describe("%s dies and comes back without a job; it knows its last epoch", w.card(c))
 	case forgets:
 		*k = card{lost: unseen}
-		w.describe("%s dies and comes back; it knows nothing", w.card(c))
+		w.Describe("%s dies and comes back; it knows nothing", w.card(c))
 	case taken:
 		k.epoch++
-		w.describe("another owner takes %s, uses epoch %d and leaves it", w.card(c), k.epoch)
+		w.Describe("another owner takes %s, uses epoch %d and leaves it", w.card(c), k.epoch)
 	}
 }
 
@@ -175,5 +175,5 @@ func (w *world) die(c int) {
 func (w *world) restart(i int) {
 	w.restarts--
 	w.workers[i] = worker{life: down, epoch: w.workers[i].epoch}
-	w.describe("%s restarts and loses its state", w.worker(i))
+	w.Describe("%s restarts and loses its state", w.worker(i))
 }

@@ -36,33 +36,11 @@ func (p payload) add(q payload) payload {
 	return p
 }
 
-// table numbers values, so that a state has small numbers in their place.
-type table[T comparable] struct {
-	numbers map[T]uint16
-	values  []T
-}
-
-// newTable returns a table in which the zero value has number 0.
-func newTable[T comparable]() *table[T] {
-	var zero T
-	return &table[T]{numbers: map[T]uint16{zero: 0}, values: []T{zero}}
-}
-
-func (t *table[T]) number(v T) uint16 {
-	n, known := t.numbers[v]
-	if !known {
-		n = uint16(len(t.values))
-		t.numbers[v] = n
-		t.values = append(t.values, v)
-	}
-	return n
-}
-
 // input returns the number of a worker's data.
 func (w *world) input(worker, epoch, vid int, marks tag) uint16 {
 	var p payload
 	p.inputs[worker] = inputTag(epoch, vid) | marks
-	return w.payloads.number(p)
+	return uint16(w.payloads.Number(p))
 }
 
 // foreign returns the number of a payload with all inputs of ranks from another tree.
@@ -73,5 +51,5 @@ func (w *world) foreign(ranks uint8, vid int) uint16 {
 			p.inputs[i] = inputTag(0, vid) | tagForeign
 		}
 	}
-	return w.payloads.number(p)
+	return uint16(w.payloads.Number(p))
 }

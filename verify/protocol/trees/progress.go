@@ -6,38 +6,36 @@ import "slices"
 // set-up.
 func (c *config) asksProgress() bool { return !c.rogue && !c.misfit }
 
-// completes drops all packets under way and stops all faults. Then, round after round, every worker's
+// Completes drops all packets under way and stops all faults. Then, round after round, every worker's
 // timer expires, every packet arrives at once, and the cards do all that they can. Every worker must
 // then get every result, and the job must end on every card.
 //
 // This is the worst case of loss, followed by one fair run. A packet that the network does not lose
 // can arrive first instead. That leads to another explored state, which is judged as well.
-//
-// good holds the states known to complete.
-func (w *world) completes(y *symmetry, good map[string]bool) {
-	w.describe("the network loses all packets in flight; from here on it loses nothing, and timers expire")
-	w.network, w.queue = packetSet{}, nil
+func (w *world) Completes() {
+	w.Describe("the network loses all packets in flight; from here on it loses nothing, and timers expire")
+	w.calm, w.network, w.queue = true, packetSet{}, nil
 	var passed []string
 	for {
-		_, key := y.canonical(&w.state)
-		if good[string(key)] || w.missing() == "" {
+		_, key := w.symmetry.canonical(&w.state)
+		if w.good[string(key)] || w.missing() == "" {
 			for _, p := range append(passed, string(key)) {
-				good[p] = true
+				w.good[p] = true
 			}
 			return
 		}
 		if slices.Contains(passed, string(key)) {
-			w.violate(progress, "this repeats forever, and %s", w.missing())
+			w.Violate(progress, "this repeats forever, and %s", w.missing())
 			return
 		}
 		passed = append(passed, string(key))
 		before := w.state
 		w.round()
-		if w.broken != "" {
+		if broken, _ := w.Broken(); broken != "" {
 			return
 		}
 		if w.state == before {
-			w.violate(progress, "no step is possible, and %s", w.missing())
+			w.Violate(progress, "no step is possible, and %s", w.missing())
 			return
 		}
 	}
@@ -71,7 +69,7 @@ func (w *world) round() {
 	}
 	w.cardsWork()
 	if w.needsEpoch() {
-		w.begin()
+		w.Begin()
 		w.newEpoch()
 		w.drain()
 	}
@@ -98,7 +96,7 @@ func (w *world) cardsWork() {
 			}
 			w.happens(step{kind: stepRest, card: uint8(c)})
 			if w.happens(s) {
-				w.violate(progress, "%s sends the same own sum forever, though no member asks for it", w.card(c))
+				w.Violate(progress, "%s sends the same own sum forever, though no member asks for it", w.card(c))
 			}
 		}
 	}
@@ -128,7 +126,7 @@ func (w *world) turn(i int) {
 
 // happens makes a step if it is possible, and delivers the packets that follow.
 func (w *world) happens(s step) bool {
-	if !w.step(s) {
+	if !w.Step(s) {
 		return false
 	}
 	w.drain()

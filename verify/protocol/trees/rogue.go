@@ -54,25 +54,25 @@ func (w *world) forge(f forgery) bool {
 	h := header{from: node(own), card: c, rank: f.member, epoch: w.cards[c].epoch, vid: f.vid}
 	switch f.kind {
 	case data:
-		w.describe("%s sends data, VID %d, payload %d, to %s as %s", w.worker(own), f.vid, f.marks>>13, w.card(c), w.node(w.members[c][f.member]))
+		w.Describe("%s sends data, VID %d, payload %d, to %s as %s", w.worker(own), f.vid, f.marks>>13, w.card(c), w.node(w.members[c][f.member]))
 		w.takeData(h, func(s *slot) uint16 {
 			// A forged payload belongs to the VID of the slot that it reaches.
 			return w.input(own, int(h.epoch), int(s.vid), f.marks)
 		})
 	case nothing:
-		w.describe("%s asks for VID %d as %s", w.worker(own), f.vid, w.node(w.members[c][f.member]))
+		w.Describe("%s asks for VID %d as %s", w.worker(own), f.vid, w.node(w.members[c][f.member]))
 		w.takeAsk(h)
 	case finish:
-		w.describe("%s sends finish to %s as %s", w.worker(own), w.card(c), w.node(w.members[c][f.member]))
+		w.Describe("%s sends finish to %s as %s", w.worker(own), w.card(c), w.node(w.members[c][f.member]))
 		w.takeFinish(h)
 	case result:
-		w.describe("%s sends a result, VID %d, to the up port of %s", w.worker(own), f.vid, w.card(c))
+		w.Describe("%s sends a result, VID %d, to the up port of %s", w.worker(own), f.vid, w.card(c))
 		w.takeFinal(c, packet{kind: result, epoch: h.epoch, vid: uint8(f.vid), payload: w.foreign(w.config.ranks(), f.vid), mask: w.config.ranks()}, false)
 	case done:
 		if !w.without(finalFromAny) {
 			return false
 		}
-		w.describe("%s sends done to the up port of %s", w.worker(own), w.card(c))
+		w.Describe("%s sends done to the up port of %s", w.worker(own), w.card(c))
 		w.takeDone(c, packet{epoch: h.epoch})
 	}
 	return true

@@ -1,7 +1,9 @@
 package main
 
-// ruleSet is a set of rules that are left out or changed. The empty set is the protocol.
-type ruleSet uint64
+import "tributary/verify/protocol/explorer"
+
+// ruleSet is a set of rules that are left out or changed.
+type ruleSet = explorer.Rules
 
 // One bit for each check that a leaf, its parent or the owner makes. The comment gives the behaviour
 // without that rule. The rules of a card alone have their weakenings in verify/protocol/explore.

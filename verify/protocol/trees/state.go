@@ -1,6 +1,10 @@
 package main
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"tributary/verify/protocol/explorer"
+)
 
 // life is a worker's stage.
 type life uint8
@@ -158,52 +162,38 @@ func (c *config) memberCount(card int) int {
 // decode is the inverse of encode.
 func (c *config) decode(from string) state {
 	var s state
-	r := reader{from}
+	r := explorer.Reader(from)
 	for i := range c.workers() {
 		k := &s.workers[i]
-		b := r.byte()
+		b := r.Byte()
 		k.life, k.finished = life(b&0xf), b>>4 == 1
-		k.epoch, k.low, k.ahead, k.next, k.had = r.byte(), r.byte(), r.byte(), r.byte(), r.byte()
+		k.epoch, k.low, k.ahead, k.next, k.had = r.Byte(), r.Byte(), r.Byte(), r.Byte(), r.Byte()
 	}
 	for i := range c.cards() {
 		c.decodeCard(&r, i, &s.cards[i])
 	}
-	s.owner = owner{r.byte(), r.byte(), r.byte()}
-	s.deaths, s.restarts = r.byte(), r.byte()
-	for i := 0; len(r.rest) > 0; i++ {
-		s.network[i] = uint64(r.uint16()) | uint64(r.uint16())<<16 | uint64(r.uint16())<<32 | uint64(r.uint16())<<48
+	s.owner = owner{r.Byte(), r.Byte(), r.Byte()}
+	s.deaths, s.restarts = r.Byte(), r.Byte()
+	for i := 0; len(r) > 0; i++ {
+		s.network[i] = r.Uint64()
 	}
 	return s
 }
 
-func (c *config) decodeCard(r *reader, i int, k *card) {
-	b := r.byte()
+func (c *config) decodeCard(r *explorer.Reader, i int, k *card) {
+	b := r.Byte()
 	k.up, k.over, k.known, k.fresh, k.lost = b&1 != 0, b&2 != 0, b&4 != 0, b&8 != 0, loss(b>>4)
-	k.epoch, k.finished, k.sending, k.begun = r.byte(), r.byte(), r.byte(), r.uint16()
+	k.epoch, k.finished, k.sending, k.begun = r.Byte(), r.Byte(), r.Byte(), r.Uint16()
 	for j := range c.slots() {
 		t := &k.slots[j]
-		t.vid = r.byte()
-		b := r.byte()
+		t.vid = r.Byte()
+		b := r.Byte()
 		t.phase, t.owed, t.fresh = phase(b&0xf), b&16 != 0, b&32 != 0
-		b = r.byte()
+		b = r.Byte()
 		t.held, t.done = b&0xf, b>>4
 		for m := range c.memberCount(i) {
-			t.memory[m] = r.uint16()
+			t.memory[m] = r.Uint16()
 		}
-		t.final, t.cache = r.uint16(), r.uint16()
+		t.final, t.cache = r.Uint16(), r.Uint16()
 	}
-}
-
-// reader reads what encode wrote, so it does not check lengths.
-type reader struct{ rest string }
-
-func (r *reader) byte() byte {
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
-
-func (r *reader) uint16() uint16 {
-	low := uint16(r.byte())
-	return low | uint16(r.byte())<<8
 }

@@ -24,13 +24,13 @@ type step struct {
 	packet       uint16
 }
 
-// steps calls f with every step that may be possible.
+// Steps calls f with every step that may be possible.
 //
 // An ask needs no packet of its own. A worker may ask for a VID as soon as it has sent the data, and
 // the ask may be under way as long as the data. So an ask can arrive whenever the data can.
-func (w *world) steps(f func(step)) {
+func (w *world) Steps(f func(step)) {
 	w.network.each(func(n int) {
-		p := w.packets.values[n]
+		p := w.packets.Values[n]
 		if p.kind == result {
 			for m := range w.members[p.card] {
 				f(step{kind: stepDeliver, packet: uint16(n), member: uint8(m)})
@@ -69,15 +69,15 @@ func (w *world) steps(f func(step)) {
 	}
 }
 
-// step makes a step and reports whether it was possible.
-func (w *world) step(s step) bool {
-	w.begin()
+// Step makes a step and reports whether it was possible.
+func (w *world) Step(s step) bool {
+	w.Begin()
 	c, m := int(s.card), int(s.member)
 	switch s.kind {
 	case stepDeliver:
-		w.deliver(w.packets.values[s.packet], m)
+		w.deliver(w.packets.Values[s.packet], m)
 	case stepAsk:
-		w.ask(w.packets.values[s.packet])
+		w.ask(w.packets.Values[s.packet])
 	case stepSend:
 		return w.sendNext(m)
 	case stepLanes:
@@ -117,7 +117,7 @@ func (w *world) headerOf(p packet) header {
 
 // deliver delivers a packet: up to its card, or down to a member of it.
 func (w *world) deliver(p packet, m int) {
-	w.begin()
+	w.Begin()
 	c := int(p.card)
 	from := "" // of an earlier tree
 	if p.earlier {
@@ -125,17 +125,17 @@ func (w *world) deliver(p packet, m int) {
 	}
 	switch p.kind {
 	case data:
-		w.describe("%s of %s%s%s reaches %s", w.v(int(p.vid)), w.node(w.members[c][p.member]), w.during(p.epoch), from, w.card(c))
+		w.Describe("%s of %s%s%s reaches %s", w.v(int(p.vid)), w.node(w.members[c][p.member]), w.during(p.epoch), from, w.card(c))
 		w.judgeAnswer(p, w.takeData(w.headerOf(p), func(*slot) uint16 { return p.payload }))
 	case finish:
-		w.describe("the finish of %s%s%s reaches %s", w.node(w.members[c][p.member]), w.during(p.epoch), from, w.card(c))
+		w.Describe("the finish of %s%s%s reaches %s", w.node(w.members[c][p.member]), w.during(p.epoch), from, w.card(c))
 		w.takeFinish(w.headerOf(p))
 	case commit:
-		w.describe("JOB_COMMIT of epoch %d reaches %s", p.epoch, w.card(c))
+		w.Describe("JOB_COMMIT of epoch %d reaches %s", p.epoch, w.card(c))
 		w.takeCommit(c, int(p.epoch), int(p.vid))
 	case result:
 		to := w.members[c][m]
-		w.describe("the result %s%s%s reaches %s", w.v(int(p.vid)), w.during(p.epoch), from, w.node(to))
+		w.Describe("the result %s%s%s reaches %s", w.v(int(p.vid)), w.during(p.epoch), from, w.node(to))
 		if to.isLeaf() {
 			w.judgeFinal(to.card(), p, w.takeFinal(to.card(), p, true))
 		} else {
@@ -143,7 +143,7 @@ func (w *world) deliver(p packet, m int) {
 		}
 	case done:
 		to := w.members[c][m]
-		w.describe("done%s%s reaches %s", w.during(p.epoch), from, w.node(to))
+		w.Describe("done%s%s reaches %s", w.during(p.epoch), from, w.node(to))
 		if to.isLeaf() {
 			w.takeDone(to.card(), p)
 		} else {
@@ -154,7 +154,7 @@ func (w *world) deliver(p packet, m int) {
 
 // ask delivers an ask for the VID of a data packet.
 func (w *world) ask(p packet) answer {
-	w.begin()
-	w.describe("%s asks for %s%s", w.node(w.members[p.card][p.member]), w.v(int(p.vid)), w.during(p.epoch))
+	w.Begin()
+	w.Describe("%s asks for %s%s", w.node(w.members[p.card][p.member]), w.v(int(p.vid)), w.during(p.epoch))
 	return w.takeAsk(w.headerOf(p))
 }

@@ -158,13 +158,13 @@ func (y *symmetry) movePayload(o *order, n uint16) uint16 {
 	if to := *known(&o.payloads, n); to != 0 {
 		return to
 	}
-	p := y.world.payloads.values[n]
+	p := y.world.payloads.Values[n]
 	to := payload{torn: p.torn}
 	for i := range y.world.config.workers() {
 		to.inputs[o.worker[i]] = p.inputs[i]
 		to.twice |= p.twice >> i & 1 << o.worker[i]
 	}
-	number := y.world.payloads.number(to)
+	number := uint16(y.world.payloads.Number(to))
 	*known(&o.payloads, n) = number
 	return number
 }
@@ -176,7 +176,7 @@ func (y *symmetry) movePacket(o *order, n uint16) uint16 {
 	if to := *known(&o.packets, n); to != 0 {
 		return to
 	}
-	p := y.world.packets.values[n]
+	p := y.world.packets.Values[n]
 	if p.kind != result && p.kind != commit {
 		p.member = uint8(o.rank[p.card][p.member])
 	}
@@ -187,7 +187,7 @@ func (y *symmetry) movePacket(o *order, n uint16) uint16 {
 		mask |= p.mask >> i & 1 << o.worker[i]
 	}
 	p.mask = mask
-	number := y.world.packets.number(p)
+	number := uint16(y.world.packets.Number(p))
 	*known(&o.packets, n) = number
 	return number
 }

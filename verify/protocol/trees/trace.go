@@ -5,25 +5,6 @@ import (
 	"strings"
 )
 
-// begin begins a step, or a delivery within one.
-func (w *world) begin() {
-	if !w.retell || len(w.tell) == 0 {
-		return
-	}
-	line := w.tell[0]
-	if len(w.tell) > 1 {
-		line += ": " + strings.Join(w.tell[1:], "; ")
-	}
-	w.lines, w.tell = append(w.lines, line), nil
-}
-
-// describe adds to what the current step did. While exploring, no text is formatted.
-func (w *world) describe(format string, args ...any) {
-	if w.retell {
-		w.tell = append(w.tell, fmt.Sprintf(format, args...))
-	}
-}
-
 func cardName(c int) string {
 	if c == root {
 		return "the root"
@@ -40,14 +21,14 @@ func nodeName(n node) string {
 
 // card, worker and node return names in texts.
 func (w *world) card(c int) string {
-	if !w.retell {
+	if !w.Telling() {
 		return ""
 	}
 	return cardName(c)
 }
 
 func (w *world) node(n node) string {
-	if !w.retell {
+	if !w.Telling() {
 		return ""
 	}
 	if !n.isLeaf() {
@@ -57,7 +38,7 @@ func (w *world) node(n node) string {
 }
 
 func (w *world) worker(i int) string {
-	if !w.retell {
+	if !w.Telling() {
 		return ""
 	}
 	if !w.config.honest(i) {
@@ -69,7 +50,7 @@ func (w *world) worker(i int) string {
 // v formats a VID: the absolute one, and the field after it has wrapped.
 func (w *world) v(vid int) string {
 	switch {
-	case !w.retell:
+	case !w.Telling():
 		return ""
 	case vid >= w.config.mod:
 		return fmt.Sprintf("v=%d (VID %d)", vid, w.field(vid))
@@ -79,7 +60,7 @@ func (w *world) v(vid int) string {
 
 // during formats the epoch, in configurations with more than one.
 func (w *world) during(epoch uint8) string {
-	if !w.retell || w.config.epochs == 1 {
+	if !w.Telling() || w.config.epochs == 1 {
 		return ""
 	}
 	return fmt.Sprintf(" of epoch %d", epoch)
@@ -87,7 +68,7 @@ func (w *world) during(epoch uint8) string {
 
 // memberSet formats a set of a card's members.
 func (w *world) memberSet(c int, members uint8) string {
-	if !w.retell {
+	if !w.Telling() {
 		return ""
 	}
 	var names []string

@@ -25,7 +25,7 @@ func (w *world) sendAll(i int) {
 	for !w.config.lazy && w.sendNext(i) {
 	}
 	if w.config.honest(i) && int(w.workers[i].low) == w.config.end() {
-		w.describe("%s has all results and sends finish", w.worker(i))
+		w.Describe("%s has all results and sends finish", w.worker(i))
 		w.send(w.finishOf(i), 0)
 	}
 }
@@ -36,7 +36,7 @@ func (w *world) sendNext(i int) bool {
 	if !w.config.honest(i) || k.life != active || int(k.next) >= min(int(k.low)+w.config.window, w.config.end()) {
 		return false
 	}
-	w.describe("%s sends %s", w.worker(i), w.v(int(k.next)))
+	w.Describe("%s sends %s", w.worker(i), w.v(int(k.next)))
 	w.send(w.dataOf(i, int(k.next)), 0)
 	k.next++
 	return true
@@ -64,7 +64,7 @@ func (w *world) finishOf(i int) packet {
 func (w *world) takeResult(i int, p packet) {
 	k := &w.workers[i]
 	if k.life != active || p.epoch != k.epoch && !w.without(resultOfAnyEpoch) {
-		w.describe("%s ignores it: not of its epoch", w.worker(i))
+		w.Describe("%s ignores it: not of its epoch", w.worker(i))
 		return
 	}
 	for vid := int(k.low); vid < int(k.next); vid++ {
@@ -73,11 +73,11 @@ func (w *world) takeResult(i int, p packet) {
 		}
 		w.judgeTaken(i, vid, p)
 		k.take(vid)
-		w.describe("%s holds %s, and every result below %s", w.worker(i), w.v(vid), w.v(int(k.low)))
+		w.Describe("%s holds %s, and every result below %s", w.worker(i), w.v(vid), w.v(int(k.low)))
 		w.sendAll(i)
 		return
 	}
-	w.describe("%s ignores it: it lacks no such result", w.worker(i))
+	w.Describe("%s ignores it: it lacks no such result", w.worker(i))
 }
 
 // take marks a result as held.
@@ -98,9 +98,9 @@ func (k *worker) take(vid int) {
 func (w *world) workerDone(i int, p packet) {
 	k := &w.workers[i]
 	if k.life != active || k.epoch != p.epoch || int(k.low) != w.config.end() {
-		w.describe("%s ignores it", w.worker(i))
+		w.Describe("%s ignores it", w.worker(i))
 		return
 	}
 	k.finished = true
-	w.describe("%s knows that its finish was taken", w.worker(i))
+	w.Describe("%s knows that its finish was taken", w.worker(i))
 }

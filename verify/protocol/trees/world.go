@@ -1,26 +1,24 @@
 package main
 
+import "tributary/verify/protocol/explorer"
+
 // world is a state with the rules and everything that they read and write.
 type world struct {
 	config   *config
 	rules    ruleSet // rules that are left out
 	members  [maxCards][]node
 	place    [maxWorkers]place
-	packets  *table[packet]
-	payloads *table[payload]
+	packets  *explorer.Numbers[packet]
+	payloads *explorer.Numbers[payload]
 	state
 
-	broken string // the first property that did not hold, and how
-	how    string
-	only   string // the property under test; "": all
+	explorer.Story
 
-	calm  bool       // faults have ceased
-	queue []delivery // packets under way then
+	calm  bool            // faults have ceased
+	queue []delivery      // packets under way then
+	good  map[string]bool // states that complete, by representative
 
-	retell bool
-	tell   []string // what the current step did
-	lines  []string // what the steps before it did, one line each
-
+	symmetry *symmetry
 	alphabet []forgery // of the rogue; filled on first use
 }
 
@@ -28,7 +26,10 @@ type world struct {
 type place struct{ card, member int }
 
 func newWorld(c *config, rules ruleSet, only string) *world {
-	w := &world{config: c, rules: rules, only: only, packets: newTable[packet](), payloads: newTable[payload]()}
+	w := &world{config: c, rules: rules, Story: explorer.Story{Only: only},
+		packets: explorer.NewNumbers[packet](maxPackets), payloads: explorer.NewNumbers[payload](1 << 16)}
+	w.packets.Number(packet{}) // 0: none
+	w.payloads.Number(payload{})
 	for i := range c.cards() {
 		w.members[i] = c.members(i)
 		for m, n := range w.members[i] {
@@ -42,10 +43,12 @@ func newWorld(c *config, rules ruleSet, only string) *world {
 
 // another returns a world with the same tables.
 func (w *world) another() *world {
-	next := *w
-	next.state, next.broken, next.how, next.queue, next.tell, next.lines = state{}, "", "", nil, nil, nil
-	return &next
+	return &world{config: w.config, rules: w.rules, members: w.members, place: w.place, packets: w.packets, payloads: w.payloads,
+		Story: explorer.Story{Only: w.Only}, symmetry: w.symmetry, good: map[string]bool{}}
 }
+
+// Current returns the world's state.
+func (w *world) Current() *state { return &w.state }
 
 // all is M of a card: the members with which it was set up.
 func (w *world) all(c int) uint8 {
@@ -95,11 +98,7 @@ type delivery struct {
 // send puts a packet on its way. A result goes to the members in the set to.
 func (w *world) send(p packet, to uint8) {
 	if !w.calm {
-		n := int(w.packets.number(p))
-		if n >= maxPackets {
-			panic("trees: more kinds of packets than a state has room for")
-		}
-		w.network.add(n)
+		w.network.add(w.packets.Number(p))
 		return
 	}
 	if to == 0 {
@@ -116,15 +115,15 @@ func (w *world) send(p packet, to uint8) {
 // older epochs and earlier trees stay, whatever their VID.
 func (w *world) expire(epoch uint8, vid int) {
 	w.network.each(func(n int) {
-		p := w.packets.values[n]
+		p := w.packets.Values[n]
 		if (p.kind == data || p.kind == result) && p.epoch == epoch && !p.earlier && vid-int(p.vid) >= w.config.lifetime() {
 			w.network.remove(n)
 		}
 	})
 }
 
-// start sets up all cards, before any worker has sent. The network may repeat the commits.
-func (w *world) start() {
+// Start sets up all cards, before any worker has sent. The network may repeat the commits.
+func (w *world) Start() {
 	c := w.config
 	w.state = state{deaths: uint8(c.deaths), restarts: uint8(c.restarts), owner: owner{first: uint8(c.first), confirmed: 1<<c.cards() - 1}}
 	for i := range c.cards() {

@@ -6,8 +6,9 @@
 // also writes the table to build/bench/bench.json. A row that misses its target is marked, but the
 // exit status stays 0: speeds depend on the machine and its load.
 //
-// The flag -rows selects groups of rows: cards, stalls, links, losses, driver, packets, software, usb, and those
-// of cards that a daemon shares: serve, tls, allreduce, fairness, rogue, lost.
+// The flag -rows selects groups of rows: cards, stalls, links, losses, driver, packets, congestion, software,
+// usb, roce, plans, collectives, and those of cards that a daemon shares: serve, tls, allreduce, fairness,
+// rogue, lost.
 //
 // Rows of shared cards have real processes: bin/tributary is the daemon, and this program starts itself
 // in other roles (roles.go): members of jobs, processes of a ring, a rogue client. Gloo is their peer if
@@ -39,6 +40,7 @@ var groups = []struct {
 	{"losses", lossRows},
 	{"driver", driverRows},
 	{"packets", packetRows},
+	{"congestion", congestionRows},
 	{"software", softwareRows},
 	{"usb", usbRows},
 	{"serve", serveRows},
@@ -47,6 +49,9 @@ var groups = []struct {
 	{"fairness", fairRows},
 	{"rogue", rogueRows},
 	{"lost", lostRows},
+	{"roce", roceRows},
+	{"plans", planRows},
+	{"collectives", collectiveRows},
 }
 
 func main() {

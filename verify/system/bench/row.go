@@ -49,6 +49,11 @@ func (r Row) mustRatioBelow(most float64) Row {
 	return r.must(fmt.Sprintf("at most %g x", most), r.Ratio <= most)
 }
 
+// mustRatioNear returns the row, which has a peer, with a target for the ratio: within so many per cent of 1.
+func (r Row) mustRatioNear(percent float64) Row {
+	return r.must(fmt.Sprintf("within %g %%", percent), math.Abs(r.Ratio-1) <= percent/100)
+}
+
 // pair is a value and its peer's value, measured in succession.
 type pair struct{ value, peer float64 }
 

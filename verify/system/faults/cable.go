@@ -37,15 +37,16 @@ const (
 	OtherProtocol           // is of another protocol than UDP
 	OtherPort               // is for another UDP port
 	NoChecksum              // has no UDP checksum
+	Marked                  // has the mark CE, as a switch with a long queue sets it
 	OthersWrite             // a stranger writes a register before the frame
-	OthersData              // a stranger sends a copy of the data, ask or finish, with another payload
+	OthersData              // a stranger sends a copy of a packet with a rank, with another payload
 )
 
 // FrameKinds are the names of the kinds.
 var FrameKinds = [...]string{
 	"lost", "repeated", "reordered", "delayed", "damaged", "cut off", "one bit, new FCS", "two bits, new checksums", "shortened, new FCS",
 	"padded", "oversize", "VLAN tag", "IP options", "fragment", "other MAC address", "other IP address", "other protocol", "other UDP port",
-	"no UDP checksum", "a stranger's write", "a stranger's data",
+	"no UDP checksum", "marked CE", "a stranger's write", "a stranger's data",
 }
 
 // FrameRates are the probabilities of each kind, per frame and in each direction. Their sum is at
@@ -74,7 +75,7 @@ func (c *FrameCounts) Total() int64 {
 
 // Cable is an Ethernet cable with faults between a host and an Ethernet port of a card, while On is
 // set. The host's end is the cable itself: Read returns one frame, with its FCS, and Write takes one.
-// The card's end is a Plug.
+// The card's end is a Plug. A switch or another card takes the host's end by PlugHost.
 //
 // ARP has no checksum, and other switches' frames are not the card's: frames that carry no datagram
 // of a card meet loss, repetition, reordering, delay, and damage with a wrong FCS only.
@@ -86,16 +87,20 @@ type Cable struct {
 	Watch func(*frame.Header) (unplug bool)
 
 	toCard, toHost *cableWay
-	host           *frameQueue
 	late           sync.WaitGroup // delayed frames
 	away           atomic.Int64   // unplugged until then, in nanoseconds
 
 	mu      sync.Mutex
-	card    *frameQueue // of the plug; nil without one
-	plugs   int         // so far
+	ends    [2]end // by the direction of the frames that arrive there
 	expects map[string]int64
 	foreign Strangers
 	broken  []error
+}
+
+// end is what is at an end of a cable.
+type end struct {
+	in    *frameQueue // its frames; nil without anything
+	plugs int         // so far
 }
 
 // Strangers counts what a card did for strangers.
@@ -106,14 +111,34 @@ type Strangers struct {
 
 // NewCable returns a cable whose counts go to counts.
 func NewCable(r FrameRates, counts *FrameCounts) *Cable {
-	c := &Cable{Happened: counts, host: newFrameQueue(), expects: map[string]int64{}}
-	c.toCard = newCableWay(c, r, frame.ToCard, c.deliverToCard)
-	c.toHost = newCableWay(c, r, frame.FromCard, c.host.push)
+	toHost := r.Chances
+	toHost[OthersWrite], toHost[OthersData] = 0, 0
+	return newCable(r, toHost, counts)
+}
+
+// NewTrunk returns a cable of a network with cards beyond both ends. Strangers send copies of results and
+// statuses too, so that some come to the upward UDP port of a card.
+func NewTrunk(r FrameRates, counts *FrameCounts) *Cable {
+	toHost := r.Chances
+	toHost[OthersWrite] = 0
+	return newCable(r, toHost, counts)
+}
+
+func newCable(r FrameRates, toHost [len(FrameKinds)]float64, counts *FrameCounts) *Cable {
+	c := &Cable{Happened: counts, expects: map[string]int64{}}
+	c.ends[frame.FromCard].in = newFrameQueue()
+	c.toCard = newCableWay(c, frame.ToCard, fateOf(r.Seed, frame.ToCard, r.Chances[:]))
+	c.toHost = newCableWay(c, frame.FromCard, fateOf(r.Seed, frame.FromCard, toHost[:]))
 	return c
 }
 
 // Read waits for the next frame for the host.
-func (c *Cable) Read(p []byte) (int, error) { return c.host.pop(p) }
+func (c *Cable) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	in := c.ends[frame.FromCard].in
+	c.mu.Unlock()
+	return in.pop(p)
+}
 
 // Write takes a frame from the host.
 func (c *Cable) Write(p []byte) (int, error) {
@@ -123,7 +148,9 @@ func (c *Cable) Write(p []byte) (int, error) {
 
 // Close ends the host's end.
 func (c *Cable) Close() error {
-	c.host.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends[frame.FromCard].in.close()
 	return nil
 }
 
@@ -174,13 +201,22 @@ func (c *Cable) watch(h *frame.Header) {
 // unplugTime is how long a cable is out.
 const unplugTime = 30 * time.Millisecond
 
-// deliverToCard gives a frame to the plug. Without one, it is lost.
-func (c *Cable) deliverToCard(f passing) {
+// deliver gives a frame to what is at the end of its way. Without anything there, it is lost.
+func (c *Cable) deliver(d frame.Direction, f passing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.card == nil || f.late && f.plug != c.plugs {
+	e := &c.ends[d]
+	if e.in == nil || f.late && f.plug != e.plugs {
 		return
 	}
+	if d == frame.ToCard {
+		c.note(f)
+	}
+	e.in.push(f)
+}
+
+// note counts what comes to the card.
+func (c *Cable) note(f passing) {
 	if f.counter != "" {
 		c.expects[f.counter]++
 	}
@@ -190,14 +226,13 @@ func (c *Cable) deliverToCard(f passing) {
 	case OthersData:
 		c.foreign.Data++
 	}
-	c.card.push(f)
 }
 
-// delayed marks a frame as one for the present card.
-func (c *Cable) delayed(f passing) passing {
+// delayed marks a frame as one for what is at the end of its way now.
+func (c *Cable) delayed(d frame.Direction, f passing) passing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.late, f.plug = true, c.plugs
+	f.late, f.plug = true, c.ends[d].plugs
 	return f
 }
 
@@ -212,9 +247,10 @@ func (c *Cable) noteReply(refused bool) {
 	}
 }
 
-// Plug is the card's end of a cable: a frame port (package frameport).
+// Plug is an end of a cable as a frame port (package frameport).
 type Plug struct {
 	cable *Cable
+	end   frame.Direction // of the frames that arrive
 	in    *frameQueue
 	sound func(frame []byte) error
 }
@@ -223,37 +259,54 @@ type Plug struct {
 // for an earlier card are lost: a copy of a write to OWNER could take the card for its lease, which is
 // longer than anybody can simulate.
 func (c *Cable) Plug(sound func(frame []byte) error) *Plug {
-	p := &Plug{c, newFrameQueue(), sound}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.plugs++
-	c.card, c.foreign = p.in, Strangers{}
+	c.foreign = Strangers{}
 	clear(c.expects)
-	return p
+	return c.plug(frame.ToCard, sound)
+}
+
+// PlugHost is Plug for a card or a switch at the host's end.
+func (c *Cable) PlugHost(sound func(frame []byte) error) *Plug {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.plug(frame.FromCard, sound)
+}
+
+// plug connects what is at an end from now on; mu must be held.
+func (c *Cable) plug(d frame.Direction, sound func(frame []byte) error) *Plug {
+	e := &c.ends[d]
+	e.in = newFrameQueue()
+	e.plugs++
+	return &Plug{c, d, e.in, sound}
 }
 
 // Name returns the port's name.
 func (p *Plug) Name() string { return "cable" }
 
-// ReadFrame waits for the next frame for the card.
+// ReadFrame waits for the next frame that arrives.
 func (p *Plug) ReadFrame(frame []byte) (int, error) { return p.in.pop(frame) }
 
-// WriteFrame takes a frame from the card.
-func (p *Plug) WriteFrame(frame []byte) error {
-	if err := p.sound(frame); err != nil {
+// WriteFrame takes a frame from what is at this end.
+func (p *Plug) WriteFrame(b []byte) error {
+	if err := p.sound(b); err != nil {
 		p.cable.mu.Lock()
-		p.cable.broken = append(p.cable.broken, fmt.Errorf("the card sent %x: %w", frame, err))
+		p.cable.broken = append(p.cable.broken, fmt.Errorf("the card sent %x: %w", b, err))
 		p.cable.mu.Unlock()
 	}
-	p.cable.toHost.pass(slices.Clone(frame))
+	way := p.cable.toHost
+	if p.end == frame.FromCard {
+		way = p.cable.toCard
+	}
+	way.pass(slices.Clone(b))
 	return nil
 }
 
-// Close unplugs the card.
+// Close disconnects what is at this end.
 func (p *Plug) Close() error {
 	p.cable.mu.Lock()
-	if p.cable.card == p.in {
-		p.cable.card = nil
+	if e := &p.cable.ends[p.end]; e.in == p.in {
+		e.in = nil
 	}
 	p.cable.mu.Unlock()
 	p.in.close()

@@ -232,6 +232,70 @@ func TestPulledOut(t *testing.T) {
 	})
 }
 
+// TestTrunk: between cards, strangers send copies of results and statuses too, and of nothing else. A cable to
+// a host has none of them.
+func TestTrunk(t *testing.T) {
+	rates := faults.FrameRates{}
+	rates.Chances[faults.OthersData] = 1
+	for name, c := range map[string]*faults.Cable{
+		"trunk": faults.NewTrunk(rates, new(faults.FrameCounts)), "cable": faults.NewCable(rates, new(faults.FrameCounts)),
+	} {
+		c.On.Store(true)
+		card, beyond := c.Plug(frames.CheckSound), c.PlugHost(frames.CheckSound)
+		for _, h := range []frame.Header{
+			{Kind: wire.KindResult, Format: wire.FP32, Length: 2, Mask: 3}, {Kind: wire.KindReplay, Format: wire.FP32, Length: 2, Mask: 3},
+			{Kind: wire.KindStatus, Code: wire.CodeDone}, {Kind: wire.KindReply, VID: wire.RegPorts},
+		} {
+			good := frames.NewDatagram(frame.AppendDatagram(nil, &h, make([]byte, 4*h.Length))).Bytes()
+			require.NoError(t, card.WriteFrame(good))
+			require.NoError(t, beyond.Close())
+			came := read(beyond.ReadFrame)
+			beyond = c.PlugHost(frames.CheckSound)
+			assert.Equal(t, good, came[len(came)-1])
+			if name == "cable" || h.Kind == wire.KindReply {
+				assert.Len(t, came, 1, "%s, %v", name, h.Kind)
+				continue
+			}
+			require.Len(t, came, 2, h.Kind)
+			copied := came[0]
+			require.NoError(t, frames.CheckSound(copied))
+			assert.NotEqual(t, good[26:30], copied[26:30], "the sender")
+			assert.Equal(t, good[30:34], copied[30:34], "the receiver")
+			assert.Equal(t, good[36:38], copied[36:38], "its UDP port")
+			var f frame.Frame
+			assert.True(t, frame.NewDatagramChecker(frame.FromCard).Check(copied[42:14+int(binary.BigEndian.Uint16(copied[16:]))], &f))
+			assert.Equal(t, h.Kind, f.Kind)
+		}
+		_, err := c.Write(sent()[0])
+		require.NoError(t, err)
+		require.NoError(t, card.Close())
+		assert.Len(t, read(card.ReadFrame), 2, "data and a stranger's copy of it")
+	}
+}
+
+// TestPulledOutOfATrunk: frames from beyond one end that are late reach no later card at the other.
+func TestPulledOutOfATrunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rates := faults.FrameRates{}
+		rates.Chances[faults.Delayed] = 1
+		c := faults.NewTrunk(rates, new(faults.FrameCounts))
+		c.On.Store(true)
+		f := sent()[0]
+		card := c.Plug(frames.CheckSound)
+		var beyond *faults.Plug
+		for range 2 {
+			beyond = c.PlugHost(frames.CheckSound)
+			require.NoError(t, card.WriteFrame(f))
+			require.NoError(t, beyond.WriteFrame(f))
+		}
+		c.Quiet()
+		require.NoError(t, card.Close())
+		require.NoError(t, beyond.Close())
+		assert.Equal(t, [][]byte{f}, read(beyond.ReadFrame))
+		assert.Equal(t, [][]byte{f, f}, read(card.ReadFrame))
+	})
+}
+
 // TestUnsoundFrameOfTheCard is noted.
 func TestUnsoundFrameOfTheCard(t *testing.T) {
 	c := faults.NewCable(faults.FrameRates{}, new(faults.FrameCounts))

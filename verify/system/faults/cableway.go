@@ -17,8 +17,8 @@ type passing struct {
 	kind    FrameKind
 	counter string
 
-	late bool // it may come when its card is no more
-	plug int  // number of its card
+	late bool // it may come when its receiver is no more
+	plug int  // number of its receiver
 }
 
 // sane is the kind of a frame without a fault.
@@ -28,7 +28,6 @@ const sane FrameKind = -1
 type cableWay struct {
 	cable     *Cable
 	direction frame.Direction
-	deliver   func(passing)
 
 	mu    sync.Mutex
 	fate  *fate
@@ -36,13 +35,12 @@ type cableWay struct {
 	held  *passing // to deliver after the next frame
 }
 
-func newCableWay(c *Cable, r FrameRates, d frame.Direction, deliver func(passing)) *cableWay {
-	chances := r.Chances
-	if d == frame.FromCard {
-		chances[OthersWrite], chances[OthersData] = 0, 0
-	}
-	return &cableWay{cable: c, direction: d, deliver: deliver, fate: fateOf(r.Seed, d, chances[:]), check: frame.NewDatagramChecker(d)}
+func newCableWay(c *Cable, d frame.Direction, f *fate) *cableWay {
+	return &cableWay{cable: c, direction: d, fate: f, check: frame.NewDatagramChecker(d)}
 }
+
+// deliver gives a frame to what is at the end of the way.
+func (w *cableWay) deliver(f passing) { w.cable.deliver(w.direction, f) }
 
 // pass forwards a frame with its fault.
 func (w *cableWay) pass(b []byte) {
@@ -63,7 +61,7 @@ func (w *cableWay) pass(b []byte) {
 	}
 	kind, rng := w.draw(datagram, &f)
 	if kind == Reordered && w.held == nil {
-		held := w.cable.delayed(passing{frame: b, kind: sane})
+		held := w.cable.delayed(w.direction, passing{frame: b, kind: sane})
 		w.held = &held
 		return
 	}
@@ -96,15 +94,18 @@ func (w *cableWay) draw(datagram bool, f *frame.Frame) (FrameKind, *rand.Rand) {
 	}
 	n, rng := w.fate.drawFor(identity{uint8(f.Kind), f.Job, f.Rank, f.VID})
 	kind := FrameKind(n)
-	if kind == OthersData && !belongsToAMember(f.Kind) {
-		kind = OthersWrite
+	if kind != OthersData || isOfAJob(f.Kind) {
+		return kind, rng
 	}
-	return kind, rng
+	if w.direction == frame.FromCard {
+		return sane, rng
+	}
+	return OthersWrite, rng
 }
 
-// belongsToAMember reports whether a packet to the card has a rank, whose address the card checks.
-func belongsToAMember(k wire.Kind) bool {
-	return k == wire.KindData || k == wire.KindAsk || k == wire.KindFinish
+// isOfAJob reports whether a packet is one of a job, whose sender a card checks: not a register access.
+func isOfAJob(k wire.Kind) bool {
+	return k != wire.KindRegRead && k != wire.KindRegWrite && k != wire.KindReply
 }
 
 func (w *cableWay) count(k FrameKind) { w.cable.Happened.Faults[w.direction][k].Add(1) }
@@ -119,7 +120,7 @@ func (w *cableWay) apply(b []byte, kind FrameKind, rng *rand.Rand) {
 	case Lost:
 	case Delayed:
 		w.cable.late.Add(1)
-		good = w.cable.delayed(good)
+		good = w.cable.delayed(w.direction, good)
 		time.AfterFunc(longTime(rng), func() {
 			defer w.cable.late.Done()
 			w.deliver(good)

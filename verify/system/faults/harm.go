@@ -14,6 +14,7 @@ import (
 const (
 	atEtherType   = 12
 	atIP          = 14
+	atTOS         = 15
 	atIPLength    = 16
 	atFragment    = 20
 	atProtocol    = 23
@@ -30,10 +31,14 @@ const (
 	shortestFrame, longestFrame = 60, 9018 // without FCS
 )
 
-// isDatagram reports whether a frame has an IPv4 packet without options with a UDP datagram.
+// isDatagram reports whether a frame has an IPv4 packet without options with a UDP datagram. Another cable may
+// have damaged it before.
 func isDatagram(b []byte) bool {
-	return len(b) >= shortestFrame+fcsBytes && binary.BigEndian.Uint16(b[atEtherType:]) == 0x0800 && b[atIP] == 0x45 &&
-		b[atProtocol] == 17 && atIP+int(binary.BigEndian.Uint16(b[atIPLength:])) <= len(b)-fcsBytes
+	if len(b) < shortestFrame+fcsBytes || binary.BigEndian.Uint16(b[atEtherType:]) != 0x0800 || b[atIP] != 0x45 || b[atProtocol] != 17 {
+		return false
+	}
+	end := atIP + int(binary.BigEndian.Uint16(b[atIPLength:]))
+	return end >= atDatagram && end <= len(b)-fcsBytes
 }
 
 // dataOf returns what the UDP datagram of a frame carries.
@@ -156,6 +161,10 @@ var harms = map[FrameKind]func(b []byte, rng *rand.Rand) (harmed []byte, counter
 		b[atUDPChecksum], b[atUDPChecksum+1] = 0, 0
 		return closed(opened(b)), "checksum"
 	},
+	Marked: func(b []byte, _ *rand.Rand) ([]byte, string) {
+		b[atTOS] |= uint8(wire.CE)
+		return closed(checksummed(opened(b))), ""
+	},
 }
 
 // flippedAt returns the counter of a frame with a datagram in which one bit of a byte flipped; end is
@@ -222,7 +231,7 @@ func strangersWrite(b []byte, rng *rand.Rand) []byte {
 	return fromStranger(b, frame.AppendDatagram(nil, &h, nil))
 }
 
-// strangersCopy returns a stranger's copy of a member's packet, with another payload and the right CRC.
+// strangersCopy returns a stranger's copy of a packet with another payload, or mask, and the right CRC.
 func strangersCopy(b []byte, rng *rand.Rand) []byte {
 	data := slices.Clone(dataOf(b))
 	body := data[:len(data)-wire.DatagramCRCBytes]

@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/ipv4"
-
 	"tributary/driver/frame"
+	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
 )
 
@@ -29,13 +28,20 @@ type Proxy struct {
 	rates  Rates
 	hosts  *net.UDPConn
 	card   netip.AddrPort
-	marks  [2]atomic.Int32 // ECN field of what leaves, by frame.Direction
+	marks  [2]atomic.Int32 // ECN field of what leaves, by frame.Direction; keepMark: as it came
+	queues [2]atomic.Pointer[Bottleneck]
 	closed sync.WaitGroup
 
 	mu   sync.Mutex
 	ways map[netip.AddrPort]*proxied
 	over bool
 }
+
+// keepMark leaves the ECN field of a packet as it came.
+const keepMark = -1
+
+// unreadBytes is the memory that the system is asked for, for packets that wait in a socket.
+const unreadBytes = 4 << 20
 
 // proxied is a host's way through a proxy.
 type proxied struct {
@@ -54,8 +60,13 @@ func NewProxy(card string, r Rates, counts *Counts) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := errors.Join(udp.SetUp(hosts), hosts.SetReadBuffer(unreadBytes)); err != nil {
+		return nil, errors.Join(err, hosts.Close())
+	}
 	p := &Proxy{Happened: counts, rates: r, hosts: hosts, card: to, ways: map[netip.AddrPort]*proxied{}}
-	p.Mark(wire.ECT0, wire.ECT0)
+	for d := range p.marks {
+		p.marks[d].Store(keepMark)
+	}
 	p.closed.Go(p.fromHosts)
 	return p, nil
 }
@@ -68,6 +79,9 @@ func (p *Proxy) Mark(toCard, fromCard wire.ECN) {
 	p.marks[frame.ToCard].Store(int32(toCard))
 	p.marks[frame.FromCard].Store(int32(fromCard))
 }
+
+// Narrow makes what leaves in a direction pass a bottleneck, after its faults.
+func (p *Proxy) Narrow(d frame.Direction, q *Bottleneck) { p.queues[d].Store(q) }
 
 // Close closes the proxy's sockets.
 func (p *Proxy) Close() error {
@@ -84,14 +98,14 @@ func (p *Proxy) Close() error {
 
 // fromHosts forwards what hosts send.
 func (p *Proxy) fromHosts() {
-	buf := make([]byte, 1<<16)
+	buf, control := make([]byte, 1<<16), make([]byte, udp.ControlBytes)
 	for {
-		n, from, err := p.hosts.ReadFromUDPAddrPort(buf)
+		n, shown, _, from, err := p.hosts.ReadMsgUDPAddrPort(buf, control)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if w := p.wayOf(from); err == nil && w != nil && !p.Held.Load() {
-			w.toCard.pass(slices.Clone(buf[:n]))
+			w.toCard.pass(slices.Clone(buf[:n]), udp.ReceivedMark(control[:shown]))
 		}
 	}
 }
@@ -105,12 +119,12 @@ func (p *Proxy) wayOf(from netip.AddrPort) *proxied {
 		return w
 	}
 	card, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(p.card))
-	if err != nil {
+	if err != nil || errors.Join(udp.SetUp(card), card.SetReadBuffer(unreadBytes)) != nil {
 		return nil
 	}
 	w = &proxied{card: card}
-	w.toCard = p.newWay(frame.ToCard, card, func(b []byte) { card.Write(b) })
-	w.toHosts = p.newWay(frame.FromCard, p.hosts, func(b []byte) { p.hosts.WriteToUDPAddrPort(b, from) })
+	w.toCard = p.newWay(frame.ToCard, func(b, control []byte) { card.WriteMsgUDPAddrPort(b, control, netip.AddrPort{}) })
+	w.toHosts = p.newWay(frame.FromCard, func(b, control []byte) { p.hosts.WriteMsgUDPAddrPort(b, control, from) })
 	p.ways[from] = w
 	p.closed.Go(func() { p.fromCard(w) })
 	return w
@@ -118,14 +132,14 @@ func (p *Proxy) wayOf(from netip.AddrPort) *proxied {
 
 // fromCard forwards what the card sends to a host.
 func (p *Proxy) fromCard(w *proxied) {
-	buf := make([]byte, 1<<16)
+	buf, control := make([]byte, 1<<16), make([]byte, udp.ControlBytes)
 	for {
-		n, err := w.card.Read(buf)
+		n, shown, _, _, err := w.card.ReadMsgUDPAddrPort(buf, control)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err == nil && !p.Held.Load() {
-			w.toHosts.pass(slices.Clone(buf[:n]))
+			w.toHosts.pass(slices.Clone(buf[:n]), udp.ReceivedMark(control[:shown]))
 		}
 	}
 }
@@ -136,44 +150,52 @@ type packetWay struct {
 	direction frame.Direction
 	fate      *fate
 	check     *frame.DatagramChecker
-	mark      func(ecn int) error
-	send      func(b []byte)
-	marked    int
-	held      []byte // to send after the next packet
+	write     func(b, control []byte)
+	held      func() // sends a packet after the next one
 }
 
-func (p *Proxy) newWay(d frame.Direction, socket *net.UDPConn, send func(b []byte)) *packetWay {
-	return &packetWay{proxy: p, direction: d, fate: newFate(p.rates, d), check: frame.NewDatagramChecker(d),
-		mark: ipv4.NewConn(socket).SetTOS, send: send, marked: -1}
+func (p *Proxy) newWay(d frame.Direction, write func(b, control []byte)) *packetWay {
+	return &packetWay{proxy: p, direction: d, fate: newFate(p.rates, d), check: frame.NewDatagramChecker(d), write: write}
 }
 
-// pass forwards a packet with its fault.
-func (w *packetWay) pass(b []byte) {
-	if ecn := int(w.proxy.marks[w.direction].Load()); ecn != w.marked && w.mark(ecn) == nil {
-		w.marked = ecn
-	}
+// pass forwards a packet, which came with a mark, with its fault.
+func (w *packetWay) pass(b []byte, mark wire.ECN) {
 	w.proxy.Happened.Frames[w.direction].Add(1)
 	var f frame.Frame
 	kind, rng := none, (*rand.Rand)(nil)
 	if w.check.Check(b, &f) && w.proxy.On.Load() {
 		kind, rng = w.fate.draw(&f.Header)
 	}
+	send := func(b []byte) { w.leave(b, mark) }
 	if kind == Reorder && w.held == nil {
-		w.held = b
+		w.held = func() { send(b) }
 		w.count(Reorder)
 		return
 	}
-	w.apply(b, kind, rng)
+	w.apply(b, kind, rng, send)
 	if w.held != nil {
-		w.send(w.held)
+		w.held()
 		w.held = nil
 	}
+}
+
+// leave sends a packet, through the bottleneck if there is one.
+func (w *packetWay) leave(b []byte, mark wire.ECN) {
+	if set := w.proxy.marks[w.direction].Load(); set != keepMark {
+		mark = wire.ECN(set)
+	}
+	send := func(mark wire.ECN) { w.write(b, udp.AppendMark(nil, mark)) }
+	if q := w.proxy.queues[w.direction].Load(); q != nil {
+		q.pass(time.Now(), len(b), mark, send)
+		return
+	}
+	send(mark)
 }
 
 func (w *packetWay) count(k Kind) { w.proxy.Happened.Faults[w.direction][k].Add(1) }
 
 // apply sends a packet after a fault that concerns it alone.
-func (w *packetWay) apply(b []byte, kind Kind, rng *rand.Rand) {
+func (w *packetWay) apply(b []byte, kind Kind, rng *rand.Rand, send func(b []byte)) {
 	if kind != none && kind != Reorder {
 		w.count(kind)
 	}
@@ -181,9 +203,9 @@ func (w *packetWay) apply(b []byte, kind Kind, rng *rand.Rand) {
 	case Drop:
 		return
 	case Repeat:
-		w.send(b)
+		send(b)
 	case Delay:
-		time.AfterFunc(longTime(rng), func() { w.send(b) })
+		time.AfterFunc(longTime(rng), func() { send(b) })
 		return
 	case Flip:
 		flips(b, rng)
@@ -201,5 +223,5 @@ func (w *packetWay) apply(b []byte, kind Kind, rng *rand.Rand) {
 		at := 1 + rng.IntN(len(b)-1)
 		b = slices.Concat(b[:at], appendRandom(nil, rng), b[at:])
 	}
-	w.send(b)
+	send(b)
 }

@@ -22,10 +22,11 @@ const captures = "../../../driver/virtual/capture/testdata/"
 // built are generated cards like the captures' model, and the captures that each is held to.
 var built = []struct {
 	ports, link int
+	parent      bool
 	captures    []string
 }{
-	{1, 8, []string{"answers", "faults", "job", "deadline", "lease"}},
-	{3, 64, []string{"path", "switch"}},
+	{1, 8, false, []string{"answers", "faults", "job", "deadline", "lease"}},
+	{3, 64, true, []string{"path", "switch", "tree"}},
 }
 
 // simulated starts the card in a folder until the test ends.
@@ -37,16 +38,20 @@ func simulated(t *testing.T, dir string, ports int) *simulator.Card {
 	return card
 }
 
-// generate generates and builds a card with Ethernet ports, and returns its folder.
-func generate(t *testing.T, ports, link int) string {
+// generate generates and builds a card with Ethernet ports, and an up port or none, and returns its folder.
+func generate(t *testing.T, ports, link int, parent bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "card")
 	run := func(name string, args ...string) {
 		out, err := exec.Command(name, args...).CombinedOutput()
 		require.NoError(t, err, "%s %s\n%s", name, strings.Join(args, " "), out)
 	}
-	run("go", "run", "tributary/hwgen", "-shell", "udp", "-lanes", "4", "-chunk", "64", "-window", "4",
-		"-link", fmt.Sprint(link), "-ethernet", fmt.Sprint(ports), "-o", dir)
+	flags := []string{"run", "tributary/hwgen", "-shell", "udp", "-lanes", "4", "-chunk", "64", "-window", "4",
+		"-link", fmt.Sprint(link), "-ethernet", fmt.Sprint(ports), "-o", dir}
+	if parent {
+		flags = append(flags, "-parent")
+	}
+	run("go", flags...)
 	run("make", "-s", "-C", filepath.Join(dir, "sim"), "OPT=-O1")
 	return dir
 }
@@ -56,7 +61,7 @@ func generate(t *testing.T, ports, link int) string {
 func TestGateware(t *testing.T) {
 	for _, b := range built {
 		t.Run(fmt.Sprintf("%d of %d bits", b.ports, b.link), func(t *testing.T) {
-			dir := generate(t, b.ports, b.link)
+			dir := generate(t, b.ports, b.link, b.parent)
 			for _, name := range b.captures {
 				in, err := os.ReadFile(captures + name + ".pcapng")
 				require.NoError(t, err)

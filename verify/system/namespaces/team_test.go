@@ -36,7 +36,7 @@ func serveModel(t *testing.T, card string) (string, *driver.Card) {
 	listener, err := daemon.Listen(t.Context(), address)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
-	server := daemon.New(map[string]*driver.Card{"card": shared}, daemon.Options{})
+	server := daemon.New(map[string]daemon.Card{"card": shared}, daemon.Options{})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener, 0) }()
 	t.Cleanup(func() {
@@ -82,6 +82,7 @@ func TestWorkersOutliveTheirJob(t *testing.T) {
 	name, _ := serveModel(t, "model:workers=4")
 	team, err := seat(t, name)
 	require.NoError(t, err)
+	require.NoError(t, team.reduce(t.Context(), 1), "the job has begun for all")
 	require.NoError(t, team.finish())
 	require.NoError(t, team.finish(), "a worker is gone")
 	for _, w := range team.workers {

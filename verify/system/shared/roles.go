@@ -183,7 +183,7 @@ func (r *role) daemon() error {
 		<-card.Done()
 		os.Exit(goneStatus)
 	}()
-	server := daemon.New(map[string]*driver.Card{"card": card}, daemon.Options{
+	server := daemon.New(map[string]daemon.Card{"card": card}, daemon.Options{
 		Limits: daemon.Limits{Connections: 10_000}, // members come back all at once
 		Ready:  func() { r.report(event{Is: "ready"}) },
 		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: withoutTime})),

@@ -48,7 +48,7 @@ func (r *round) share(ctx context.Context) (end func(), err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = daemon.New(map[string]*driver.Card{"card": host}, daemon.Options{Wait: limit}).Serve(running, listener, 0) // it closes a card that is closed
+		_ = daemon.New(map[string]daemon.Card{"card": host}, daemon.Options{Wait: limit}).Serve(running, listener, 0) // it closes a card that is closed
 	}()
 	return func() {
 		stop()

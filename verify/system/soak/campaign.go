@@ -23,6 +23,7 @@ type campaign struct {
 	rounds   int64  // limit; 0: none
 	parallel int
 	damage   bool
+	trees    bool                                                                                     // rounds have trees of such cards
 	ethernet int                                                                                      // Ethernet ports of the card; 0 for a card with a byte stream
 	link     int                                                                                      // bits that each takes in a cycle
 	device   func(ctx context.Context, deadlines bool) (ethernet.Device, frameport.Timekeeper, error) // makes a card with them
@@ -55,9 +56,10 @@ const (
 	rankKilled
 	rankAway
 	cableUnplugged
+	packetOfBefore
 )
 
-var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away", "cable unplugged"}
+var events = [...]string{"link cut in a frame", "card killed", "rank late", "rank killed", "rank away", "cable unplugged", "packet of an earlier set-up"}
 
 func (c *campaign) total() int64 {
 	n := c.counts.Total() + c.frames.Total()
@@ -67,9 +69,12 @@ func (c *campaign) total() int64 {
 	return n
 }
 
-// variable is the variable of make that chooses the card.
+// variable are the variables of make that choose the cards.
 func (c *campaign) variable() string {
-	if c.ethernet > 0 {
+	switch {
+	case c.trees:
+		return fmt.Sprintf("TREES=1 PORTS=%d ", c.ethernet)
+	case c.ethernet > 0:
 		return fmt.Sprintf("PORTS=%d ", c.ethernet)
 	}
 	return ""
@@ -102,7 +107,7 @@ func (c *campaign) run(ctx context.Context) error {
 				if !more {
 					return
 				}
-				err := newRound(c, seed, filepath.Join(folder, fmt.Sprint(seed))).run(ctx)
+				err := c.round(seed, filepath.Join(folder, fmt.Sprint(seed))).run(ctx)
 				if ctx.Err() == nil && !c.end(seed, err) {
 					cancel()
 				}
@@ -115,6 +120,14 @@ func (c *campaign) run(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return c.failure
+}
+
+// round makes a round; socket is a path for it alone.
+func (c *campaign) round(seed uint64, socket string) interface{ run(context.Context) error } {
+	if c.trees {
+		return newTreeRound(c, seed)
+	}
+	return newRound(c, seed, socket)
 }
 
 // next returns the seed of the next round, if there is one.

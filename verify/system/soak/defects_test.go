@@ -17,7 +17,7 @@ type blind struct {
 	*ethernet.Card
 	repair  func(body []byte) // of a frame without FCS
 	always  bool              // also of a frame with a wrong FCS
-	members map[uint16][]byte // addresses of the senders of data, by job and rank
+	members map[uint16][]byte // addresses of senders: of data by job and rank, of results by their UDP port
 }
 
 func (b *blind) Receive(port int, f []byte) {
@@ -100,10 +100,26 @@ func wasRight(body []byte) bool {
 
 // renameStranger gives a stranger's data the address of the member whose rank it has.
 func (b *blind) renameStranger(body []byte) {
-	if binary.BigEndian.Uint16(body[12:]) != 0x0800 || body[42]>>4 != byte(wire.KindData) {
-		return
+	if isIPv4(body) && body[42]>>4 == byte(wire.KindData) {
+		b.rename(body, uint16(body[44])<<8|uint16(body[48]))
 	}
-	who := uint16(body[44])<<8 | uint16(body[48])
+}
+
+// renameParent gives a stranger's results and statuses the address of the parent, which sends to the same UDP
+// port.
+func (b *blind) renameParent(body []byte) {
+	switch wire.Kind(body[42] >> 4) {
+	case wire.KindResult, wire.KindReplay, wire.KindStatus:
+		if isIPv4(body) {
+			b.rename(body, binary.BigEndian.Uint16(body[36:]))
+		}
+	}
+}
+
+func isIPv4(body []byte) bool { return binary.BigEndian.Uint16(body[12:]) == 0x0800 }
+
+// rename gives a stranger's packet the address from which others like it came.
+func (b *blind) rename(body []byte, who uint16) {
 	if binary.BigEndian.Uint16(body[34:]) != 9 {
 		b.members[who] = slices.Concat(body[6:12], body[26:30], body[34:36])
 		return

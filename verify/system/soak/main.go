@@ -13,6 +13,9 @@
 // card's counters must be what the faults make them. In half of the rounds each member has an address of its
 // own, and a daemon owns the card.
 //
+// With -trees, a round has several such cards with up ports, and trees of them, one after another and side by
+// side. One-armed, they are at a switch; in path, one is behind the other. Packets of earlier trees come again.
+//
 // With -damage, frames also get random, missing and extra bytes. The table then counts the damage
 // that a 16-bit CRC does not detect.
 package main
@@ -44,6 +47,7 @@ func main() {
 	flag.Int64Var(&c.rounds, "rounds", 0, "stop after `N` rounds in any case; 0 for no such end")
 	flag.Uint64Var(&c.seed, "seed", 1, "the `SEED` of the first round; each round has the next")
 	flag.IntVar(&c.parallel, "parallel", 0, "`N` rounds at once, as they wait more than they work; 0 for 12 for each processor, or 3 with Ethernet ports")
+	flag.BoolVar(&c.trees, "trees", false, "make trees of cards with Ethernet ports and an up port")
 	flag.BoolVar(&c.damage, "damage", false, "damage frames beyond what the CRC must catch, and count what it lets through")
 	flag.Parse()
 	if err := c.choose(*dir); err != nil {
@@ -76,6 +80,9 @@ func (c *campaign) choose(dir string) error {
 	}
 	if c.ethernet > 0 && c.damage {
 		return errors.New("-damage is for cards with a byte stream; CRC-32C and the FCS catch all damage that Ethernet cables do here")
+	}
+	if c.trees && m.Constant(wire.RegShell)&wire.ShellParentFlag == 0 {
+		return errors.New("-trees is for cards with an up port on Ethernet: hwgen -shell udp -parent")
 	}
 	if c.parallel == 0 {
 		c.parallel = each * runtime.NumCPU()

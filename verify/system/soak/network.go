@@ -47,7 +47,7 @@ var cardAt = netip.AddrPortFrom(netip.AddrFrom4([4]byte(frames.CardIP)), frames.
 func newNetwork(r *round) *network {
 	n := &network{round: r}
 	rng := rand.New(rand.NewPCG(r.seed, 1<<32))
-	rates := newFrameRates(rng)
+	rates := newFrameRates(rng, leastHarmed, mostHarmed)
 	for i := range r.ethernet {
 		rates.Seed = r.seed + uint64(i)<<48
 		c := faults.NewCable(rates, &r.campaign.frames)
@@ -60,8 +60,8 @@ func newNetwork(r *round) *network {
 
 const leastHarmed, mostHarmed = 0.1, 0.3 // share of a round's Ethernet frames with a fault
 
-// newFrameRates draws the share of each kind of fault.
-func newFrameRates(rng *rand.Rand) faults.FrameRates {
+// newFrameRates draws the share of each kind of fault, and from least to most that of all.
+func newFrameRates(rng *rand.Rand, least, most float64) faults.FrameRates {
 	var r faults.FrameRates
 	var sum float64
 	for kind := range r.Chances {
@@ -69,12 +69,12 @@ func newFrameRates(rng *rand.Rand) faults.FrameRates {
 		switch faults.FrameKind(kind) {
 		case faults.Oversized:
 			r.Chances[kind] /= 20 // it is as long as a hundred others
-		case faults.Repeated, faults.Reordered, faults.Padded, faults.OthersWrite, faults.OthersData:
+		case faults.Repeated, faults.Reordered, faults.Padded, faults.Marked, faults.OthersWrite, faults.OthersData:
 			r.Chances[kind] *= 2 // nothing is lost
 		}
 		sum += r.Chances[kind]
 	}
-	faulty := leastHarmed + (mostHarmed-leastHarmed)*rng.Float64()
+	faulty := least + (most-least)*rng.Float64()
 	for kind := range r.Chances {
 		r.Chances[kind] *= faulty / sum
 	}

@@ -44,9 +44,10 @@ func TestEthernet(t *testing.T) {
 	}
 }
 
-// gatewareCampaign returns a campaign on the card in a folder.
+// gatewareCampaign returns a campaign on the card in a folder. The first five rounds from this seed draw no
+// kind of fault rarely.
 func gatewareCampaign(t *testing.T, dir string, most int64) *campaign {
-	c := &campaign{seed: 1, faults: most, parallel: 4, report: func(int64) {}}
+	c := &campaign{seed: 12, faults: most, parallel: 4, report: func(int64) {}}
 	if err := c.choose(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -71,23 +72,28 @@ func everyKind(t *testing.T, c *campaign, least int64) {
 }
 
 // endpoints are the cards in software.
-var endpoints = map[string]func(ports int) (ethernet.Endpoint, error){
-	"model": func(n int) (ethernet.Endpoint, error) {
-		return model.NewEndpoint(model.Config{Lanes: 2, Ports: portsOnNetwork, Chunk: 8, Window: 32, Jobs: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: n}, frames.CardAddress)
+var endpoints = map[string]func(cfg model.Config) (ethernet.Endpoint, error){
+	"model": func(cfg model.Config) (ethernet.Endpoint, error) { return model.NewEndpoint(cfg, frames.CardAddress) },
+	"cpu": func(cfg model.Config) (ethernet.Endpoint, error) {
+		return cpu.NewEndpoint(cpu.Config(cfg), frames.CardAddress)
 	},
-	"cpu": func(n int) (ethernet.Endpoint, error) {
-		return cpu.NewEndpoint(cpu.Config{Lanes: 2, Ports: portsOnNetwork, Chunk: 8, Window: 32, Jobs: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: n}, frames.CardAddress)
-	},
+}
+
+// software makes a card in software with Ethernet ports.
+func software(name string, n int, parent bool) (*ethernet.Card, error) {
+	endpoint, err := endpoints[name](model.Config{
+		Lanes: 2, Ports: portsOnNetwork, Chunk: 8, Window: 32, Jobs: 4, Shell: wire.ShellUDP, Link: 64, Ethernet: n, Parent: parent,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ethernet.New(endpoint, n)
 }
 
 // softwareCampaign returns a campaign on a card in software, behind a defect if there is one.
 func softwareCampaign(name string, n int, defect func(*blind) ethernet.Device) *campaign {
 	device := func(context.Context, bool) (ethernet.Device, frameport.Timekeeper, error) {
-		endpoint, err := endpoints[name](n)
-		if err != nil {
-			return nil, nil, err
-		}
-		card, err := ethernet.New(endpoint, n)
+		card, err := software(name, n, false)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -186,11 +186,8 @@ func (r *round) runShared(ctx context.Context) error {
 }
 
 // runTenants sets up the first job of each tenant in turn, so that every run of the round gives
-// them the same numbers. Then all tenants run at once. The first failure cancels the others,
-// whose errors it ignores.
-func (r *round) runTenants(ctx context.Context) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// them the same numbers. Then all tenants run at once.
+func (r *round) runTenants(ctx context.Context) error {
 	all := make([]*tenant, len(r.tenants))
 	for i, p := range r.tenants {
 		all[i] = newTenant(r, p, i)
@@ -198,6 +195,13 @@ func (r *round) runTenants(ctx context.Context) (err error) {
 			return fmt.Errorf("tenant %d of %d: set-up: %w", i, len(all), err)
 		}
 	}
+	return runAll(ctx, all)
+}
+
+// runAll runs tenants at once. The first failure cancels the others, whose errors it ignores.
+func runAll[T interface{ run(context.Context) error }](ctx context.Context, all []T) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var under sync.WaitGroup
 	var first sync.Once
 	for i, t := range all {

@@ -70,11 +70,11 @@ func logTable(t *testing.T, c *campaign) {
 // TestSoftware runs the model, and the card in software, through two thousand faults each.
 func TestSoftware(t *testing.T) {
 	for how := range cards {
-		t.Run(how, func(t *testing.T) { software(t, how) })
+		t.Run(how, func(t *testing.T) { inSoftware(t, how) })
 	}
 }
 
-func software(t *testing.T, how string) {
+func inSoftware(t *testing.T, how string) {
 	c := modelCampaign(t, how)
 	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)

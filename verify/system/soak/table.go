@@ -6,6 +6,7 @@ import (
 
 	"tributary/driver"
 	"tributary/driver/frame"
+	"tributary/driver/wire"
 	"tributary/verify/system/faults"
 )
 
@@ -15,6 +16,7 @@ type effects struct {
 	link   driver.LinkStats
 	member driver.MemberStats
 	carry  int64 // outages that a job survived
+	marked int64 // results with the mark CE
 
 	jobs    int64
 	beside  int64 // those with others on their card
@@ -54,6 +56,7 @@ func (e *effects) addJob(j *driver.Job) {
 	e.member.Duplicates += s.Duplicates
 	e.member.Refused += s.Refused
 	e.carry += int64(j.Outages())
+	e.marked += int64(j.Congestion().Marked)
 }
 
 // dropped returns how many frames the card has dropped because of a fault.
@@ -119,6 +122,13 @@ func (c *campaign) print(out io.Writer) {
 		row("jobs of members apart", "", e.apart)
 		row("other frames passed on", e.card["passed"], e.passed)
 		row("data of strangers", e.card["stranger"], "")
+		row("results marked CE", "", e.marked)
+	}
+	if c.trees {
+		row("datagrams to unused UDP ports", e.card["udp_port"], "")
+		for _, counter := range wire.UpCounters {
+			row(counter.Name, e.card[counter.Name], "")
+		}
 	}
 	row("notices of overdue chunks", "", e.overdue)
 	row("chunks summed without a member", "", e.partial)

@@ -11,7 +11,8 @@ from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Padding
 
-MAC, ADDRESS, PORT = "02:54:52:42:00:01", "192.168.84.66", 21570
+MAC, ADDRESS = "02:54:52:42:00:01", "192.168.84.66"
+PORTS = [21570, 7000]  # the card's own, and the upward UDP port of a tree job
 
 
 def rebuilt(frame):
@@ -45,7 +46,7 @@ def judge(frame):
     if ICMP in packet:
         assert (packet[ICMP].type, packet[ICMP].code, ip.tos) == (0, 0, 0)
         return "ICMP"
-    assert packet[UDP].sport == PORT and packet[UDP].chksum != 0 and ip.tos < 4
+    assert packet[UDP].sport in PORTS and packet[UDP].chksum != 0 and ip.tos < 4
     return "UDP"
 
 

@@ -82,6 +82,7 @@
 #define AGG_CODE_BAD_MEMBER 0x29
 #define AGG_CODE_BAD_PARENT 0x2a
 #define AGG_CODE_BAD_RANKS 0x2b
+#define AGG_CODE_BAD_CONNECTION 0x2c
 
 /* Formats, sums, shells */
 #define AGG_FORMAT_FP32 0x1
@@ -97,6 +98,7 @@
 #define AGG_SHELL_NONE 0x0
 #define AGG_SHELL_STREAM 0x1
 #define AGG_SHELL_UDP 0x2
+#define AGG_SHELL_ROCE 0x3
 
 /* Byte-stream link */
 #define AGG_SYNC 0x425254a5
@@ -184,7 +186,7 @@
 #define AGG_COUNT_EVICTED 0x21
 #define AGG_COUNTERS 0x22
 
-/* Registers of shell udp: byte addresses */
+/* Registers on a network: byte addresses */
 #define AGG_REG_LEASE 0x128
 #define AGG_REG_SOURCE 0x130
 #define AGG_REG_SOURCE_MAC 0x138
@@ -199,7 +201,7 @@
 #define AGG_MAX_LEASE 0x10000000000ull
 #define AGG_NETWORK_PORT 0x5442
 
-/* Counters of shell udp: index from the first of them, in registers */
+/* Counters on a network: index from the first of them, in registers */
 #define AGG_COUNT_SHORT 0x0
 #define AGG_COUNT_DATAGRAM_CRC 0x1
 #define AGG_COUNT_STRANGER 0x2

@@ -82,6 +82,7 @@
 #define AGG_CODE_BAD_MEMBER 0x29
 #define AGG_CODE_BAD_PARENT 0x2a
 #define AGG_CODE_BAD_RANKS 0x2b
+#define AGG_CODE_BAD_CONNECTION 0x2c
 
 /* Formats, sums, shells */
 #define AGG_FORMAT_FP32 0x1
@@ -97,6 +98,7 @@
 #define AGG_SHELL_NONE 0x0
 #define AGG_SHELL_STREAM 0x1
 #define AGG_SHELL_UDP 0x2
+#define AGG_SHELL_ROCE 0x3
 
 /* Byte-stream link */
 #define AGG_SYNC 0x425254a5

@@ -28,7 +28,7 @@ const (
 
 // bench is the guest with a card, and echo devices.
 type bench struct {
-	*guest
+	*machine
 	card *rig.Card
 }
 
@@ -42,23 +42,23 @@ const reduce = "tributary reduce -verify -card usb:1209:0001#A1 -o sum.npy w0.np
 
 var steps = []step{
 	{"all three devices are found, one of them attached with `usbip attach`", func(t *testing.T, b *bench) string {
-		require.Eventually(t, func() bool { return strings.Count(b.run("tributary list").out, "usb:1209:0001#") == 3 }, patience, time.Second)
+		require.Eventually(t, func() bool { return strings.Count(b.run("tributary list").Out, "usb:1209:0001#") == 3 }, patience, time.Second)
 		return ""
 	}},
 	{"bytes both ways, in bursts of 1,024 bytes that packets of no bytes end", func(t *testing.T, b *bench) string {
 		r := b.run("loop -card usb:1209:0001#ECHO -bytes 10000000")
-		require.Zero(t, r.status, r.out)
-		return strings.TrimSpace(r.out)
+		require.Zero(t, r.Status, r.Out)
+		return strings.TrimSpace(r.Out)
 	}},
 	{"bytes both ways, in longer bursts", func(t *testing.T, b *bench) string {
 		r := b.run("loop -card usb:1209:0001#LONG -bytes 50000000")
-		require.Zero(t, r.status, r.out)
-		return strings.TrimSpace(r.out)
+		require.Zero(t, r.Status, r.Out)
+		return strings.TrimSpace(r.Out)
 	}},
 	{"bytes both ways, in writes of all sizes", func(t *testing.T, b *bench) string {
 		r := b.run("loop -card usb:1209:0001#ECHO -bytes 2000000 -write 2047")
-		require.Zero(t, r.status, r.out)
-		return strings.TrimSpace(r.out)
+		require.Zero(t, r.Status, r.Out)
+		return strings.TrimSpace(r.Out)
 	}},
 	{"a reduction, every bit", works},
 	{"stall of the IN endpoint", fails("it halted an endpoint", func(b *bench) { b.card.Halt(wire.USBIn) })},
@@ -70,30 +70,30 @@ var steps = []step{
 		b.card.After(middle, b.card.Stop)
 		r := b.run(reduce + " -timeout 2s")
 		b.card.Continue()
-		require.Equal(t, 4, r.status, r.out)
+		require.Equal(t, 4, r.Status, r.Out)
 		return works(t, b)
 	}},
 	{"Ctrl-C", func(t *testing.T, b *bench) string {
 		r := b.run("timeout -s INT 1 " + reduce)
-		require.Equal(t, 1, r.status, r.out)
-		require.Contains(t, r.out, "stopped")
+		require.Equal(t, 1, r.Status, r.Out)
+		require.Contains(t, r.Out, "stopped")
 		return works(t, b)
 	}},
 	{"killed", func(t *testing.T, b *bench) string {
 		r := b.run("timeout -s KILL 1 " + reduce)
-		require.Greater(t, r.status, 128, r.out)
+		require.Greater(t, r.Status, 128, r.Out)
 		return works(t, b)
 	}},
 	{"claimed by another program", func(t *testing.T, b *bench) string {
 		b.run("tributary bench -time 10s -card usb:1209:0001#A1 >/dev/null 2>&1 & sleep 2")
 		r := b.run("tributary reset -card usb:1209:0001#A1; s=$?; kill -INT $!; wait $!; (exit $s)")
-		require.Equal(t, 1, r.status, r.out)
-		require.Contains(t, r.out, "another program has claimed usb:1209:0001#A1")
+		require.Equal(t, 1, r.Status, r.Out)
+		require.Contains(t, r.Out, "another program has claimed usb:1209:0001#A1")
 		return works(t, b)
 	}},
 	{"self-test", func(t *testing.T, b *bench) string {
 		r := b.run("tributary selftest -card usb:1209:0001#A1")
-		require.Zero(t, r.status, r.out)
+		require.Zero(t, r.Status, r.Out)
 		return ""
 	}},
 }
@@ -101,8 +101,8 @@ var steps = []step{
 // works checks that the card sums.
 func works(t *testing.T, b *bench) string {
 	r := b.run(reduce)
-	require.Zero(t, r.status, r.out)
-	require.Contains(t, r.out, "every bit of the sum as in the Go model")
+	require.Zero(t, r.Status, r.Out)
+	require.Contains(t, r.Out, "every bit of the sum as in the Go model")
 	return ""
 }
 
@@ -112,11 +112,11 @@ func fails(words string, do func(*bench)) func(*testing.T, *bench) string {
 	return func(t *testing.T, b *bench) string {
 		b.card.After(middle, func() { do(b) })
 		r := b.run(reduce)
-		require.Equal(t, 1, r.status, r.out)
-		require.Contains(t, r.out, words)
-		require.Eventually(t, func() bool { return strings.Contains(b.run("tributary list").out, "#A1") }, patience, 100*time.Millisecond)
+		require.Equal(t, 1, r.Status, r.Out)
+		require.Contains(t, r.Out, words)
+		require.Eventually(t, func() bool { return strings.Contains(b.run("tributary list").Out, "#A1") }, patience, 100*time.Millisecond)
 		works(t, b)
-		return strings.TrimSpace(r.out)
+		return strings.TrimSpace(r.Out)
 	}
 }
 
@@ -128,9 +128,9 @@ func carriesOn(do func(*bench)) func(*testing.T, *bench) string {
 			b.card.After(middle/2, func() { do(b) })
 		})
 		r := b.run(reduce + " -carry-on 60s -stats")
-		require.Zero(t, r.status, r.out)
-		require.Contains(t, r.out, "every bit of the sum as in the Go model")
-		require.Contains(t, strings.Join(strings.Fields(r.out), " "), "outages 2")
+		require.Zero(t, r.Status, r.Out)
+		require.Contains(t, r.Out, "every bit of the sum as in the Go model")
+		require.Contains(t, strings.Join(strings.Fields(r.Out), " "), "outages 2")
 		return ""
 	}
 }
@@ -152,7 +152,7 @@ func TestKernel(t *testing.T) {
 		fmt.Fprintf(&rows, "| %s | %.1f s | %s |\n", s.name, took.Seconds(), strings.ReplaceAll(said, "\n", " "))
 	}
 	if *record {
-		writeResult(t, g.version, booted, rows.String())
+		writeResult(t, g.Version, booted, rows.String())
 	}
 }
 
