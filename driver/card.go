@@ -216,7 +216,8 @@ func (c *Card) own(ctx context.Context, l *link) error {
 // Info returns the identification block that Open read.
 func (c *Card) Info() Info { return c.info }
 
-// LinkStats returns the counts of this host's end of the link since Open.
+// LinkStats returns the counts of this host's end of the link since Open. Packets of the read in
+// progress are not among them, although a call may have ended by one.
 func (c *Card) LinkStats() LinkStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
