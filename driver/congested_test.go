@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tributary/driver"
 	"tributary/driver/frame"
@@ -18,7 +19,8 @@ import (
 // wide is a card on a network with a window of 64 chunks.
 var wide = model.Config{Lanes: 4, Ports: 4, Chunk: 16, Window: 64, Jobs: 2, Shell: wire.ShellUDP, Link: 64}
 
-// congested is a link to a card that marks, loses and counts.
+// congested is a link to a card that marks, loses and counts. It takes a time that ends only when nothing
+// else runs: then all is sent that a window allows.
 type congested struct {
 	transport.PacketConn
 	marks func(vid uint32) bool // marks the results on their way to the host
@@ -66,6 +68,7 @@ func (c *congested) WritePackets(buf []byte, ends []int) error {
 
 func (c *congested) ReadPackets(batch []transport.Packet) (int, error) {
 	n, err := c.PacketConn.ReadPackets(batch)
+	time.Sleep(time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	check := frame.NewDatagramChecker(frame.FromCard)
