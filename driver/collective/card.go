@@ -131,11 +131,15 @@ func (r *ring) agree() error {
 }
 
 // cardFailed returns why a call of the card failed: the end of the call's context, if it has ended. If
-// another member has ended the job, the group may bring the reason.
+// the job has ended, the group may bring the reason. It does if another member has ended the job.
 func (c *call) cardFailed(err error) error {
 	if errors.As(err, new(*driver.EndedError)) {
+		wait := graceTime
+		if byMember(err) {
+			wait = reasonTime
+		}
 		select {
-		case <-time.After(graceTime):
+		case <-time.After(wait):
 		case <-c.ctx.Done():
 		}
 	}
@@ -143,4 +147,10 @@ func (c *call) cardFailed(err error) error {
 		return c.ctx.Err()
 	}
 	return &CardError{c.own(), err}
+}
+
+// byMember reports whether another member has ended a job.
+func byMember(err error) bool {
+	return errors.As(err, new(*driver.GivenUpError)) || errors.As(err, new(*driver.MemberLostError)) ||
+		errors.As(err, new(*driver.MemberFailedError)) || errors.As(err, new(*driver.CallsDifferError))
 }

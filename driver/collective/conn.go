@@ -26,6 +26,10 @@ const (
 	// graceTime is how long the end of a connection that brings data waits for its reason.
 	graceTime = time.Second
 
+	// reasonTime is how long a member whose job another one has ended waits for the other's reason. The other
+	// may be on a busy machine.
+	reasonTime = 10 * time.Second
+
 	// pingsPerSilence is how often a ping is sent within the silence time.
 	pingsPerSilence = 5
 )

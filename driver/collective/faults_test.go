@@ -24,11 +24,12 @@ import (
 )
 
 // victim is a network whose connections can be killed, as by the death of the process, or frozen: it
-// then loses all bytes in both directions.
+// then loses all bytes in both directions. It may take its time for what it reads.
 type victim struct {
 	listenOn func(ctx context.Context, address string) (net.Listener, error)
 	dialOn   func(ctx context.Context, address string) (net.Conn, error)
 	frozen   atomic.Bool
+	lag      atomic.Int64 // nanoseconds from a read to its return
 
 	dead atomic.Bool
 
@@ -94,6 +95,7 @@ func (l *victimListener) Accept() (net.Conn, error) {
 func (c *victimConn) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
+		time.Sleep(time.Duration(c.v.lag.Load()))
 		if err != nil || !c.v.frozen.Load() {
 			return n, err
 		}

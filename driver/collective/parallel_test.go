@@ -9,7 +9,10 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -412,6 +415,56 @@ func TestParallelGivenUp(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReasonIsSlow: the card's job ends more than a second before members have the reason from the group. They
+// once took that for a failure of the card.
+func TestReasonIsSlow(t *testing.T) {
+	k := machines{"....", "tree", wire.Int32}
+	g := k.group(t)
+	synctest.Test(t, func(t *testing.T) {
+		net := &pipes{}
+		const quitter, late = 1, 3 // the others wait in the card
+		v := &victim{listenOn: net.listen, dialOn: net.dial}
+		_, seats := k.seats(t)
+		var over sync.WaitGroup
+		over.Add(3)
+		errs := together(t, g, func(ctx context.Context, g collective.Group) (collective.Collective, error) {
+			if g.Rank == quitter {
+				return seated(seats, net.option())(ctx, g)
+			}
+			return seated(seats, collective.WithNetwork(v.listen, v.dial))(ctx, g)
+		}, func(ctx context.Context, c collective.Collective) error {
+			array := make([]byte, 4000)
+			if c.Group().Rank == late {
+				over.Wait()
+				return c.AllReduce(ctx, wire.Int32, array, array)
+			}
+			defer over.Done()
+			own, cancel := context.WithCancel(ctx)
+			defer cancel()
+			p, err := c.StartAllReduce(own, wire.Int32, array, array)
+			if err != nil {
+				return err
+			}
+			if c.Group().Rank == quitter {
+				time.Sleep(time.Second)                    // until it waits in the card
+				v.lag.Store(int64(600 * time.Millisecond)) // for a header, and again for its reason
+				cancel()
+			}
+			<-p.Done()
+			return p.Err()
+		})
+		for rank, err := range errs {
+			if rank == quitter {
+				require.ErrorAs(t, err, new(*collective.StoppedError))
+				continue
+			}
+			var up *collective.GivenUpError
+			require.ErrorAs(t, err, &up, "rank %d", rank)
+			require.Equal(t, quitter, up.Rank)
+		}
+	})
 }
 
 // TestParallelDeadCard: a card that dies ends the calls of its members with a CardError, and of all others.

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	within  = 2 * time.Minute // a test takes seconds
+	within  = 5 * time.Minute // a test takes seconds
 	endless = time.Hour       // a process that fails within has noticed why
 )
 

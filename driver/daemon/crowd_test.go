@@ -28,7 +28,7 @@ func TestCrowd(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range jobs {
 		all.Go(func() {
-			made[i], errs[i] = sessions[i*workers].Configure(ctx, driver.JobConfig{Workers: workers, Here: []int{0}, Queue: i%2 == 0})
+			made[i], errs[i] = sessions[i*workers].Configure(ctx, driver.JobConfig{Workers: workers, Here: []int{0}, Queue: i%2 == 0, Wait: patience})
 		})
 	}
 	all.Wait()

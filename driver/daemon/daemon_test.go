@@ -21,7 +21,8 @@ import (
 	"tributary/driver/wire"
 )
 
-const patience = 30 * time.Second
+// patience is far longer than any of these tests takes.
+const patience = 2 * time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

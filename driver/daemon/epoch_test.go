@@ -335,17 +335,18 @@ func TestMembersReturnOneAfterAnother(t *testing.T) {
 		}
 	}
 	one.write(finish(b, 0, chunks))
-	for i, c := range back {
-		c.call(&protocol.Call{Nonce: nonce, Rank: uint32(i + 1), Sequence: 1, Elements: 16, Format: uint32(wire.FP32), FirstVid: chunks})
-		c.write(data(b, uint8(i+1), chunks, 2))
-	}
-	for _, c := range back {
-		f := c.read()
-		for f.Kind != wire.KindResult {
-			f = c.read()
+	for n, mask := uint64(1), uint64(0); mask != 0b110; n++ { // on a busy machine one may be too late for a chunk
+		vid := chunks + uint32(n-1)
+		for i, c := range back {
+			c.call(&protocol.Call{Nonce: nonce, Rank: uint32(i + 1), Sequence: n, Elements: 16, Format: uint32(wire.FP32), FirstVid: vid})
+			c.write(data(b, uint8(i+1), vid, 2))
 		}
-		if f.VID != chunks || f.Mask != 0b110 {
-			t.Errorf("got %v", f.Header)
+		for _, c := range back {
+			f := c.read()
+			for f.Kind != wire.KindResult || f.VID != vid {
+				f = c.read()
+			}
+			mask = f.Mask
 		}
 	}
 }
@@ -436,6 +437,7 @@ func TestRejoinBeforeTheFirstEpoch(t *testing.T) {
 				t.Fatalf("got %v", e)
 			}
 		}
+		one.handled() // the card has dropped the job: the next one has its number
 	}
 	const nonce = 5
 	clients := []*client{attach(t, path, &protocol.Hello{Version: 1}), attach(t, path, &protocol.Hello{Version: 1})}

@@ -120,12 +120,12 @@ func TestConfigureGivenUp(t *testing.T) {
 		}
 		cancel()
 	}
-	awaitNoJobs(t, s)
-	j, err := c.Configure(testContext(t), driver.JobConfig{Workers: 1})
+	j, err := c.Configure(testContext(t), driver.JobConfig{Workers: 1, Queue: true}) // the daemon may handle earlier ones meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
+	awaitNoJobs(t, s)
 }

@@ -32,30 +32,11 @@ func TestCardOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := []*driver.Member{j.Member(0), joined(ctx, t, j, 1), joined(ctx, t, j, 2)}
-	var calls sync.WaitGroup
-	summed := make(chan int, 1000)
-	for _, m := range members {
-		calls.Go(func() {
-			for n := range 20 {
-				a := ramp(160, float32(m.Rank()+n))
-				if err := m.AllReduce(ctx, a); err != nil {
-					t.Errorf("rank %d, call %d: %v", m.Rank(), n, err)
-					return
-				}
-				check(t, "sum", a, float32(3+3*n))
-				summed <- n
-			}
-		})
-	}
-	for n := range summed {
-		if n == 19 {
-			break
-		}
+	sumWith(ctx, t, members, 20, func(n int) {
 		if n%4 == 1 {
 			card.cut()
 		}
-	}
-	calls.Wait()
+	})
 	finishAll(ctx, t, j, members[1:])
 	if j.Outages() == 0 {
 		t.Error("the job noticed no outage")
@@ -213,31 +194,11 @@ func TestDaemonDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	members := []*driver.Member{j.Member(0), joined(ctx, t, j, 1), joined(ctx, t, j, 2)}
-	var calls sync.WaitGroup
-	summed := make(chan int, 1000)
-	for _, m := range members {
-		calls.Go(func() {
-			for n := range 20 {
-				a := ramp(160, float32(m.Rank()+n))
-				if err := m.AllReduce(ctx, a); err != nil {
-					t.Errorf("rank %d, call %d: %v", m.Rank(), n, err)
-					summed <- 19
-					return
-				}
-				check(t, "sum", a, float32(3+3*n))
-				summed <- n
-			}
-		})
-	}
-	for n := range summed {
-		if n == 19 {
-			break
-		}
-		if n%6 == 1 {
+	sumWith(ctx, t, members, 20, func(n int) {
+		if n%6 == 1 && n < 19 {
 			d.move(serve(t, daemon.Options{}))
 		}
-	}
-	calls.Wait()
+	})
 	finishAll(ctx, t, j, members[1:])
 	if j.Outages() == 0 {
 		t.Error("the job noticed no outage")

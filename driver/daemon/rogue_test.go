@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -321,6 +322,7 @@ func (m misdeed) beside(t *testing.T, card string, rings bool) {
 		if ctx.Err() != nil {
 			t.Fatalf("%d goroutines, and %d before", runtime.NumGoroutine(), before)
 		}
+		time.Sleep(pollTime)
 	}
 	if err := victim.finish(ctx); err != nil {
 		t.Error(err)

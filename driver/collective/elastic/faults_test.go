@@ -215,6 +215,7 @@ func TestLeaseIsLost(t *testing.T) {
 // has not registered again when a newcomer leads, and none in silence that died meanwhile.
 func TestEngineForgets(t *testing.T) {
 	m := newTeam(t, 3)
+	m.cfg.TTL = 6 * time.Second // of a busy machine: these leases are kept alive
 	path := filepath.Join(m.dir, "engine")
 	m.open = func() (membership.Engine, error) { return membership.Open(m.ctx, "unix:"+path) }
 	stop := serveEngine(t, path, m.store)

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is far longer than any test takes.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // team makes members of one group, in this process.
 type team struct {

@@ -24,6 +24,7 @@ import (
 	"tributary/driver/collective/membership"
 	"tributary/driver/collective/membership/etcd"
 	"tributary/driver/daemon"
+	"tributary/driver/virtual/udp"
 	"tributary/driver/wire"
 )
 
@@ -245,7 +246,7 @@ const siteElements = 50_000
 
 func newSite(t *testing.T) *site {
 	s := &site{T: t, dir: socketDir(t), workers: map[int]*process{}}
-	s.etcd, s.engine = spawn(t, "etcd", order{Dir: filepath.Join(s.dir, "etcd")})
+	s.etcd, s.engine = spawn(t, "etcd", order{Dir: filepath.Join(s.dir, "etcd"), URL: "http://" + udp.OwnLoopback() + ":0"}) // nobody takes its port meanwhile
 	return s
 }
 
@@ -381,7 +382,7 @@ func TestProcesses(t *testing.T) {
 	// No new generation: an error within the deadline, and a warning of what is waited for.
 	s.remove(4)
 	s.calls++
-	const deadline = 8 * time.Second
+	const deadline = 12 * time.Second // warnings come after 2 s and after 4 s more
 	s.begin(deadline, s.living()...)
 	for i, r := range s.finish() {
 		require.Equal(t, fmt.Sprintf("%T", &elastic.WaitError{}), r.Kind, "w%d: %s", i, r.Error)

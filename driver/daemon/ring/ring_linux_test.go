@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // sockets returns both ends of a connection.
 func sockets(t testing.TB) (daemon, client net.Conn) {

@@ -22,9 +22,10 @@ import (
 	"tributary/driver/collective/membership"
 	"tributary/driver/collective/membership/etcd"
 	"tributary/driver/collective/membership/membershiptest"
+	"tributary/driver/virtual/udp"
 )
 
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func start(t *testing.T, c etcd.ServerConfig) *etcd.Server {
 	t.Helper()
@@ -48,7 +49,7 @@ func TestEtcd(t *testing.T) {
 func TestRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c := etcd.ServerConfig{Dir: t.TempDir()}
+	c := etcd.ServerConfig{Dir: t.TempDir(), Client: "http://" + udp.OwnLoopback() + ":0"} // nobody takes its port meanwhile
 	s := start(t, c)
 	e, err := membership.Open(ctx, s.Engine())
 	require.NoError(t, err)

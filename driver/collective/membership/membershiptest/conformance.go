@@ -15,7 +15,7 @@ import (
 )
 
 // patience is far longer than anything here takes.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // ttl is the time of leases.
 const ttl = 10 * time.Second
