@@ -15,10 +15,11 @@ import (
 )
 
 // congested is a card behind a network that marks whatever leaves the card. After some results it keeps
-// the next ones until many chunks are in flight, or until the host asks for one of them: it then sends no
-// more.
+// the next ones until many chunks are in flight. If asks is set, it keeps them at most until the host asks
+// for one of them: a host with a small window then sends no more.
 type congested struct {
 	udp.Card
+	asks     bool
 	arrivals *frame.DatagramChecker // of what arrives
 	leaving  *frame.DatagramChecker // of what leaves
 
@@ -44,7 +45,7 @@ func (c *congested) Receive(datagram []byte, from wire.Address, mark wire.ECN) {
 		c.sent[f.VID] = true
 	}
 	inFlight := len(c.sent) - len(c.came)
-	if c.waits() && (inFlight >= many || f.Kind == wire.KindAsk && !c.came[f.VID]) {
+	if c.waits() && (inFlight >= many || c.asks && f.Kind == wire.KindAsk && !c.came[f.VID]) {
 		c.inFlight, c.over = min(inFlight, many), true
 	}
 	c.Card.Receive(datagram, from, mark)
@@ -76,7 +77,7 @@ func TestFixedWindow(t *testing.T) {
 		inner, err := model.NewEndpoint(model.Config{Lanes: 4, Ports: 2, Chunk: 16, Window: window, Shell: wire.ShellUDP, Link: 64}, socket.Address())
 		require.NoError(t, err)
 		card := &congested{
-			Card: inner, arrivals: frame.NewDatagramChecker(frame.ToCard), leaving: frame.NewDatagramChecker(frame.FromCard),
+			Card: inner, asks: inFlight < many, arrivals: frame.NewDatagramChecker(frame.ToCard), leaving: frame.NewDatagramChecker(frame.FromCard),
 			sent: map[uint32]bool{}, came: map[uint32]bool{},
 		}
 		ctx, cancel := context.WithCancel(context.Background())
