@@ -214,27 +214,50 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
+// cutOff is a way to a card that passes nothing while cut is set.
+type cutOff struct {
+	transport.PacketConn
+	cut *atomic.Bool
+}
+
+func (c cutOff) WritePackets(buf []byte, ends []int) error {
+	if c.cut.Load() {
+		return nil
+	}
+	return c.PacketConn.WritePackets(buf, ends)
+}
+
+func (c cutOff) ReadPackets(batch []transport.Packet) (int, error) {
+	for {
+		n, err := c.PacketConn.ReadPackets(batch)
+		if err != nil || !c.cut.Load() {
+			return n, err
+		}
+	}
+}
+
 // TestLeaseLost: an owner that the network has cut off for its lease learns that by a typed error,
 // whether another host has the card now or nobody. Its jobs end.
 func TestLeaseLost(t *testing.T) {
 	for _, taken := range []bool{false, true} {
-		t.Run(fmt.Sprint("taken ", taken), func(t *testing.T) {
-			proxy, direct := behindProxy(t, faults.Rates{})
-			card := openName(t, proxy.Name())
+		t.Run(fmt.Sprint("taken ", taken), bubble(func(t *testing.T) {
+			var cut atomic.Bool
+			direct := serveInMemory(t, smallUDP).(*memory)
+			card := open(t, cutOff{direct, &cut})
 			job := configure(t, card, driver.JobConfig{})
 			pending, err := job.Member(0).StartAllReduce(testContext(t), make([]float32, 100)) // the others never call
 			if err != nil {
 				t.Fatal(err)
 			}
 			lendsLease(t, card)
-			proxy.Held.Store(true)
-			awaitNoOwner(t, openName(t, direct, driver.WithReadOnly()))
+			cut.Store(true)
+			time.Sleep(time.Second)
 			if taken {
-				next := openName(t, direct)
+				next := open(t, direct.beside())
 				sums(t, configure(t, next, driver.JobConfig{}), 4, 100)
 				defer func() { sums(t, configure(t, next, driver.JobConfig{}), 6, 100) }()
 			}
-			proxy.Held.Store(false)
+			cut.Store(false)
 			err = pending.Wait(testContext(t))
 			wantError[*driver.DiedError](t, err, "is lost: this host was silent for the card's lease", "open it again")
 			if lost := wantError[*driver.LeaseLostError](t, err); lost.Owned != taken {
@@ -243,7 +266,7 @@ func TestLeaseLost(t *testing.T) {
 			<-card.Done()
 			_, err = card.Configure(testContext(t), driver.JobConfig{})
 			wantError[*driver.LeaseLostError](t, err)
-		})
+		}))
 	}
 }
 
@@ -406,12 +429,14 @@ func TestCardWithAnUpPort(t *testing.T) {
 
 // TestNoCardOnTheNetwork: a name without a card behind it fails at once, with a remedy.
 func TestNoCardOnTheNetwork(t *testing.T) {
-	free, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	// A port that takes packets from one address of the loopback network, where nobody is. It is closed to
+	// others, and nobody else can open it meanwhile.
+	shut, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := free.LocalAddr().String()
-	free.Close()
+	defer shut.Close()
+	closed := shut.LocalAddr().String()
 	for name, words := range map[string][]string{
 		"udp:":                      {"lacks the card's name or IPv4 address"},
 		"udp:127.0.0.1:port":        {`"port" is not a UDP port`, "udp:HOST:PORT"},

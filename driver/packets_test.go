@@ -79,6 +79,7 @@ type memory struct {
 	began  time.Time
 	sent   int                   // packets of the host
 	queues [2]*faults.Bottleneck // by frame.Direction; nil: packets take no time
+	second *secondHost
 }
 
 // narrow makes the packets in a direction pass a bottleneck.
@@ -158,9 +159,13 @@ func (m *memory) exchange() {
 		m.card.Advance(now - m.card.Cycles())
 	}
 	for {
-		datagram, _, mark, ok := m.card.Send(nil)
+		datagram, to, mark, ok := m.card.Send(nil)
 		if !ok {
 			return
+		}
+		if m.second != nil && to == secondAddress {
+			m.second.put(datagram, mark)
+			continue
 		}
 		if q := m.queues[frame.FromCard]; q != nil {
 			q.Pass(time.Now(), len(datagram), mark, func(mark wire.ECN) { m.put(datagram, mark) })
@@ -198,6 +203,38 @@ func (m *memory) WritePackets(buf []byte, ends []int) error {
 			defer m.mu.Unlock()
 			m.receive(datagram, mark)
 		})
+	}
+	return nil
+}
+
+// secondHost is the link of another host to the same card.
+type secondHost struct {
+	*inbox
+	first *memory
+}
+
+// secondAddress is where the packets of the other host come from.
+var secondAddress = wire.Address{Station: 0x1234_0a000003}
+
+// beside returns the link of another host to the card.
+func (m *memory) beside() transport.PacketConn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.second = &secondHost{newInbox(), m}
+	return m.second
+}
+
+func (s *secondHost) WritePackets(buf []byte, ends []int) error {
+	s.first.mu.Lock()
+	defer s.first.mu.Unlock()
+	if s.isClosed() {
+		return net.ErrClosed
+	}
+	start := 0
+	for _, end := range ends {
+		s.first.card.Receive(buf[start:end], secondAddress, wire.ECT0)
+		s.first.exchange()
+		start = end
 	}
 	return nil
 }
