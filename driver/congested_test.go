@@ -196,8 +196,7 @@ func TestCongestionOverMarks(t *testing.T) {
 			}
 			defer proxy.Close()
 			proxy.Mark(way.there, way.return_)
-			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
-			keepForever(t, card)
+			card := openForever(t, proxy.Name(), driver.WithTimeout(patience))
 			job := configure(t, card, driver.JobConfig{Window: 64})
 			sums(t, job, 2, 200*16)
 			sums(t, job, 3, 200*16)

@@ -47,8 +47,7 @@ func plantBranches(t testing.TB, b branches) *grove {
 	var plants []*plant
 	g := growBranches(t, b, func() *driver.Card {
 		p := newPlant(t, smallTree)
-		card := openName(t, p.name)
-		keepForever(t, card)
+		card := openForever(t, p.name)
 		plants = append(plants, p)
 		return card
 	})

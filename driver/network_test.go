@@ -72,8 +72,7 @@ func TestFaultyNetwork(t *testing.T) {
 			t.Parallel()
 			proxy, _ := behindProxy(t, faults.Rates{Drop: 0.03, Repeat: 0.03, Reorder: 0.03, Delay: 0.03, Flip: 0.02, Burst: 0.01, Scramble: 0.01, Cut: 0.01, Insert: 0.01, Seed: seed})
 			proxy.On.Store(true)
-			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
-			keepForever(t, card)
+			card := openForever(t, proxy.Name(), driver.WithTimeout(patience))
 			rng := rand.New(rand.NewPCG(seed, 1))
 			for i := range uint64(6) {
 				ports := rng.Perm(small.Ports)[:1+rng.IntN(small.Ports)]
@@ -102,7 +101,7 @@ func TestFaultyNetwork(t *testing.T) {
 // TestNoDuplicatesWithoutFaults: each result comes once for each rank, which is no duplicate, whoever
 // calls.
 func TestNoDuplicatesWithoutFaults(t *testing.T) {
-	card := openName(t, serveUDP(t, smallUDP))
+	card := openForever(t, serveUDP(t, smallUDP))
 	job := configure(t, card, driver.JobConfig{FirstVID: 0xfffffff0})
 	for seed := range uint64(2) {
 		sums(t, job, seed, 1600)
@@ -120,6 +119,14 @@ func keepForever(t testing.TB, card *driver.Card) {
 	if _, err := card.WriteRegister(testContext(t), wire.RegLease, wire.MaxLease); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openForever is openName, for an owner that keeps the card.
+func openForever(t testing.TB, name string, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	card := openName(t, name, opts...)
+	keepForever(t, card)
+	return card
 }
 
 // lendsLease makes a card's lease so short that it ends at once when nothing renews it.
@@ -359,7 +366,7 @@ func linkStats(t *testing.T, card *driver.Card) driver.LinkStats {
 // way back in their IP headers.
 func TestMarks(t *testing.T) {
 	proxy, _ := behindProxy(t, faults.Rates{})
-	card := openName(t, proxy.Name())
+	card := openForever(t, proxy.Name())
 	job := configure(t, card, driver.JobConfig{})
 	sums(t, job, 2, 160)
 	before := linkStats(t, card)
@@ -383,7 +390,7 @@ func TestMarks(t *testing.T) {
 // TestReadBesideTheOwner: a host that only reads needs neither the owner nor its process.
 func TestReadBesideTheOwner(t *testing.T) {
 	name := serveUDP(t, smallUDP)
-	owner := openName(t, name)
+	owner := openForever(t, name)
 	job := configure(t, owner, driver.JobConfig{})
 	reader := openName(t, name, driver.WithReadOnly())
 	states, err := reader.Jobs(testContext(t))
@@ -405,7 +412,7 @@ func TestReadBesideTheOwner(t *testing.T) {
 func TestCardWithAnUpPort(t *testing.T) {
 	cfg := smallUDP
 	cfg.Parent = true
-	card := openName(t, serveUDP(t, cfg))
+	card := openForever(t, serveUDP(t, cfg))
 	if !card.Info().Parent {
 		t.Error("the card has no up port")
 	}
@@ -471,7 +478,7 @@ func TestSilentAddress(t *testing.T) {
 // TestCardThatEnds: when the card's program ends, its port is closed, and calls fail with that.
 func TestCardThatEnds(t *testing.T) {
 	name, stop := startUDP(t, smallUDP)
-	card := openName(t, name)
+	card := openForever(t, name)
 	job := configure(t, card, driver.JobConfig{})
 	sums(t, job, 2, 100)
 	stop()
@@ -490,7 +497,7 @@ func TestStranger(t *testing.T) {
 		return
 	}
 	name := serveUDP(t, smallUDP)
-	card := openName(t, name)
+	card := openForever(t, name)
 	job := configure(t, card, driver.JobConfig{})
 	before := registersOf(t, card)
 	stranger := exec.Command(os.Args[0], "-test.run=^TestStranger$", "-test.v")
