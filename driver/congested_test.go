@@ -199,8 +199,7 @@ func TestCongestionOverMarks(t *testing.T) {
 			}
 			defer proxy.Close()
 			proxy.Mark(way.there, way.return_)
-			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
-			keepForever(t, card)
+			card := openForever(t, proxy.Name(), driver.WithTimeout(patience))
 			job := configure(t, card, driver.JobConfig{Window: 64})
 			sums(t, job, 2, 200*16)
 			sums(t, job, 3, 200*16)
@@ -211,22 +210,18 @@ func TestCongestionOverMarks(t *testing.T) {
 	}
 }
 
-// TestBottleneck: two jobs share a queue that marks and drops. Every bit of every sum is right.
+// TestBottleneck: two jobs share a queue that marks and drops. Every bit of every sum is right. It is in
+// memory: what a slow machine sends over sockets may be too little to fill the queue.
 func TestBottleneck(t *testing.T) {
 	for _, d := range []frame.Direction{frame.ToCard, frame.FromCard} {
-		t.Run(fmt.Sprint("direction ", d), func(t *testing.T) {
+		t.Run(fmt.Sprint("direction ", d), bubble(func(t *testing.T) {
 			queue := faults.NewBottleneck(faults.BottleneckConfig{Rate: 2e6, Limit: 20_000, Threshold: 2_000})
-			defer queue.Close()
-			proxy, err := faults.NewProxy(strings.TrimPrefix(serveUDP(t, wide), "udp:"), faults.Rates{}, new(faults.Counts))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer proxy.Close()
-			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
-			keepForever(t, card)
+			t.Cleanup(queue.Close)
+			link := serveInMemory(t, wide).(*memory)
+			card := open(t, link, driver.WithTimeout(patience))
 			first := configure(t, card, driver.JobConfig{Ports: []int{0, 2}, Window: 32})
 			second := configure(t, card, driver.JobConfig{Ports: []int{1, 3}, Window: 32})
-			proxy.Narrow(d, queue)
+			link.narrow(d, queue)
 			var jobs sync.WaitGroup
 			for n, job := range []*driver.Job{first, second} {
 				jobs.Go(func() { sums(t, job, 2+uint64(n), 400*16) })
@@ -240,6 +235,6 @@ func TestBottleneck(t *testing.T) {
 			if got := queue.Stats(); got.Marked == 0 || got.Marked == got.Passed {
 				t.Errorf("%+v", got)
 			}
-		})
+		}))
 	}
 }

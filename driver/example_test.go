@@ -45,7 +45,7 @@ func ExampleMember_Partials() {
 		log.Fatal(err)
 	}
 	defer card.Close()
-	job, err := card.Configure(ctx, driver.JobConfig{Deadline: 300 * time.Millisecond, Partial: true})
+	job, err := card.Configure(ctx, driver.JobConfig{Deadline: 2 * time.Second, Partial: true})
 	if err != nil {
 		log.Fatal(err)
 	}

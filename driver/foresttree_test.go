@@ -26,23 +26,12 @@ var (
 	groveRanks  = []int{0, 1, 2, 3, 5}
 )
 
-// plantBranches starts the cards of a tree, the root last.
-func plantBranches(t testing.TB, b branches) *grove {
-	t.Helper()
-	return plantBranchesWith(t, b, func(e *model.Endpoint) driver.NetworkCard { return e })
-}
-
-// plantBranchesWith is plantBranches with a first leaf that wrap changes, for cards opened with options.
-func plantBranchesWith(t testing.TB, b branches, wrap func(*model.Endpoint) driver.NetworkCard, opts ...driver.Option) *grove {
+// growBranches makes a tree of cards that open opens, the root last.
+func growBranches(t testing.TB, b branches, open func() *driver.Card) *grove {
 	t.Helper()
 	g := &grove{}
 	add := func(parent int, ranks []int) {
-		p := newPlantWith(t, smallTree, wrap)
-		wrap = func(e *model.Endpoint) driver.NetworkCard { return e }
-		card := openName(t, p.name, opts...)
-		keepForever(t, card)
-		g.plants = append(g.plants, p)
-		g.cards = append(g.cards, driver.TreeCard{Card: card, Parent: parent, Ranks: ranks})
+		g.cards = append(g.cards, driver.TreeCard{Card: open(), Parent: parent, Ranks: ranks})
 	}
 	for _, leaf := range b.below {
 		add(len(b.below), leaf.workers)
@@ -52,19 +41,26 @@ func plantBranchesWith(t testing.TB, b branches, wrap func(*model.Endpoint) driv
 	return g
 }
 
+// plantBranches starts the cards of a tree, the root last.
+func plantBranches(t testing.TB, b branches) *grove {
+	t.Helper()
+	var plants []*plant
+	g := growBranches(t, b, func() *driver.Card {
+		p := newPlant(t, smallTree)
+		card := openForever(t, p.name)
+		plants = append(plants, p)
+		return card
+	})
+	g.plants = plants
+	return g
+}
+
 // twoGroves are the trees of the tests.
 func twoGroves(t testing.TB) (groves []*grove, trees []driver.ForestTree, shapes []branches) {
 	t.Helper()
-	return twoGrovesWith(t, func(e *model.Endpoint) driver.NetworkCard { return e })
-}
-
-// twoGrovesWith is twoGroves with a first leaf of the first tree that wrap changes.
-func twoGrovesWith(t testing.TB, wrap func(*model.Endpoint) driver.NetworkCard, opts ...driver.Option) (groves []*grove, trees []driver.ForestTree, shapes []branches) {
-	t.Helper()
 	shapes = []branches{firstGrove, secondGrove}
 	for _, b := range shapes {
-		g := plantBranchesWith(t, b, wrap, opts...)
-		wrap = func(e *model.Endpoint) driver.NetworkCard { return e }
+		g := plantBranches(t, b)
 		groves, trees = append(groves, g), append(trees, g.tree)
 	}
 	return groves, trees, shapes
@@ -298,33 +294,46 @@ func (m *muteLeaf) Send(dst []byte) (datagram []byte, to wire.Address, mark wire
 // workers wait for their sums. The others have theirs, and wait on the other tree for these workers in their
 // next call. All calls end by the leaf's name: no worker is missed, because none is late.
 func TestForestOfTreesWithAMuteCard(t *testing.T) {
-	t.Parallel()
-	var on atomic.Bool
-	groves, trees, shapes := twoGrovesWith(t, func(e *model.Endpoint) driver.NetworkCard { return &muteLeaf{e, &on} }, driver.WithTimeout(2*time.Second))
-	f := configureForest(t, trees, driver.ForestConfig{Schedule: schedule.Schedule{0, 1}})
-	chunk := f.Config().Job.Chunk
-	if place := groveSums(t, f, shapes, 0, 0); place%2 != 0 {
-		t.Fatalf("the next chunk has place %d", place)
-	}
-	on.Store(true)
-	leaf := groves[0].plants[0] // of the ranks 0 and 5
-	var members sync.WaitGroup
-	for _, rank := range groveRanks {
-		members.Go(func() {
-			err := f.Member(rank).AllReduce(testContext(t), make([]float32, chunk)) // on the tree of the leaf
-			if rank != 0 && rank != 5 {
-				if err != nil {
+	bubble(func(t *testing.T) {
+		var on atomic.Bool
+		first := true
+		wrap := func(e *model.Endpoint) lanCard {
+			if !first {
+				return e
+			}
+			first = false
+			return &muteLeaf{e, &on} // of the ranks 0 and 5
+		}
+		n, shapes := newLAN(t), []branches{firstGrove, secondGrove}
+		var trees []driver.ForestTree
+		for _, b := range shapes {
+			g := growBranches(t, b, func() *driver.Card { return n.open(smallTree, wrap, driver.WithTimeout(2*time.Second)) })
+			trees = append(trees, g.tree)
+		}
+		f := configureForest(t, trees, driver.ForestConfig{Schedule: schedule.Schedule{0, 1}})
+		chunk := f.Config().Job.Chunk
+		if place := groveSums(t, f, shapes, 0, 0); place%2 != 0 {
+			t.Fatalf("the next chunk has place %d", place)
+		}
+		on.Store(true)
+		var members sync.WaitGroup
+		for _, rank := range groveRanks {
+			members.Go(func() {
+				err := f.Member(rank).AllReduce(testContext(t), make([]float32, chunk)) // on the tree of the leaf
+				if rank != 0 && rank != 5 {
+					if err != nil {
+						t.Errorf("rank %d: %v", rank, err)
+					}
+					err = f.Member(rank).AllReduce(testContext(t), make([]float32, chunk)) // on the other tree
+				}
+				var died *driver.DiedError
+				if !errors.As(err, &died) || died.Card != "card 0" {
 					t.Errorf("rank %d: %v", rank, err)
 				}
-				err = f.Member(rank).AllReduce(testContext(t), make([]float32, chunk)) // on the other tree
-			}
-			var died *driver.DiedError
-			if !errors.As(err, &died) || died.Card != leaf.name {
-				t.Errorf("rank %d: %v", rank, err)
-			}
-		})
-	}
-	members.Wait()
+			})
+		}
+		members.Wait()
+	})(t)
 }
 
 // TestForestOfTreesCarriesOn: a card of one tree dies and comes back as a new one, again and again, while

@@ -97,7 +97,7 @@ func open(t testing.TB, link transport.Link, opts ...driver.Option) *driver.Card
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { card.Close() })
-	if t, ok := t.(*testing.T); ok && strings.HasPrefix(t.Name(), "TestOverUDP/") {
+	if t, ok := t.(*testing.T); ok && inRealTime(t) {
 		keepForever(t, card)
 	}
 	return card
@@ -213,9 +213,12 @@ func bubble(f func(t *testing.T)) func(t *testing.T) {
 // inBubble runs f in such a bubble, except in the subtests of TestOverUDP: a goroutine that waits for
 // a socket keeps the time of a bubble from passing.
 func inBubble(t *testing.T, f func(t *testing.T)) {
-	if strings.HasPrefix(t.Name(), "TestOverUDP/") {
+	if inRealTime(t) {
 		f(t)
 		return
 	}
 	synctest.Test(t, f)
 }
+
+// inRealTime reports whether a test that calls inBubble is in none.
+func inRealTime(t *testing.T) bool { return strings.HasPrefix(t.Name(), "TestOverUDP/") }

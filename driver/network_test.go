@@ -72,8 +72,7 @@ func TestFaultyNetwork(t *testing.T) {
 			t.Parallel()
 			proxy, _ := behindProxy(t, faults.Rates{Drop: 0.03, Repeat: 0.03, Reorder: 0.03, Delay: 0.03, Flip: 0.02, Burst: 0.01, Scramble: 0.01, Cut: 0.01, Insert: 0.01, Seed: seed})
 			proxy.On.Store(true)
-			card := openName(t, proxy.Name(), driver.WithTimeout(patience))
-			keepForever(t, card)
+			card := openForever(t, proxy.Name(), driver.WithTimeout(patience))
 			rng := rand.New(rand.NewPCG(seed, 1))
 			for i := range uint64(6) {
 				ports := rng.Perm(small.Ports)[:1+rng.IntN(small.Ports)]
@@ -102,7 +101,7 @@ func TestFaultyNetwork(t *testing.T) {
 // TestNoDuplicatesWithoutFaults: each result comes once for each rank, which is no duplicate, whoever
 // calls.
 func TestNoDuplicatesWithoutFaults(t *testing.T) {
-	card := openName(t, serveUDP(t, smallUDP))
+	card := openForever(t, serveUDP(t, smallUDP))
 	job := configure(t, card, driver.JobConfig{FirstVID: 0xfffffff0})
 	for seed := range uint64(2) {
 		sums(t, job, seed, 1600)
@@ -120,6 +119,14 @@ func keepForever(t testing.TB, card *driver.Card) {
 	if _, err := card.WriteRegister(testContext(t), wire.RegLease, wire.MaxLease); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openForever is openName, for an owner that keeps the card.
+func openForever(t testing.TB, name string, opts ...driver.Option) *driver.Card {
+	t.Helper()
+	card := openName(t, name, opts...)
+	keepForever(t, card)
+	return card
 }
 
 // lendsLease makes a card's lease so short that it ends at once when nothing renews it.
@@ -214,27 +221,50 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
+// cutOff is a way to a card that passes nothing while cut is set.
+type cutOff struct {
+	transport.PacketConn
+	cut *atomic.Bool
+}
+
+func (c cutOff) WritePackets(buf []byte, ends []int) error {
+	if c.cut.Load() {
+		return nil
+	}
+	return c.PacketConn.WritePackets(buf, ends)
+}
+
+func (c cutOff) ReadPackets(batch []transport.Packet) (int, error) {
+	for {
+		n, err := c.PacketConn.ReadPackets(batch)
+		if err != nil || !c.cut.Load() {
+			return n, err
+		}
+	}
+}
+
 // TestLeaseLost: an owner that the network has cut off for its lease learns that by a typed error,
 // whether another host has the card now or nobody. Its jobs end.
 func TestLeaseLost(t *testing.T) {
 	for _, taken := range []bool{false, true} {
-		t.Run(fmt.Sprint("taken ", taken), func(t *testing.T) {
-			proxy, direct := behindProxy(t, faults.Rates{})
-			card := openName(t, proxy.Name())
+		t.Run(fmt.Sprint("taken ", taken), bubble(func(t *testing.T) {
+			var cut atomic.Bool
+			direct := serveInMemory(t, smallUDP).(*memory)
+			card := open(t, cutOff{direct, &cut})
 			job := configure(t, card, driver.JobConfig{})
 			pending, err := job.Member(0).StartAllReduce(testContext(t), make([]float32, 100)) // the others never call
 			if err != nil {
 				t.Fatal(err)
 			}
 			lendsLease(t, card)
-			proxy.Held.Store(true)
-			awaitNoOwner(t, openName(t, direct, driver.WithReadOnly()))
+			cut.Store(true)
+			time.Sleep(time.Second)
 			if taken {
-				next := openName(t, direct)
+				next := open(t, direct.beside())
 				sums(t, configure(t, next, driver.JobConfig{}), 4, 100)
 				defer func() { sums(t, configure(t, next, driver.JobConfig{}), 6, 100) }()
 			}
-			proxy.Held.Store(false)
+			cut.Store(false)
 			err = pending.Wait(testContext(t))
 			wantError[*driver.DiedError](t, err, "is lost: this host was silent for the card's lease", "open it again")
 			if lost := wantError[*driver.LeaseLostError](t, err); lost.Owned != taken {
@@ -243,7 +273,7 @@ func TestLeaseLost(t *testing.T) {
 			<-card.Done()
 			_, err = card.Configure(testContext(t), driver.JobConfig{})
 			wantError[*driver.LeaseLostError](t, err)
-		})
+		}))
 	}
 }
 
@@ -336,7 +366,7 @@ func linkStats(t *testing.T, card *driver.Card) driver.LinkStats {
 // way back in their IP headers.
 func TestMarks(t *testing.T) {
 	proxy, _ := behindProxy(t, faults.Rates{})
-	card := openName(t, proxy.Name())
+	card := openForever(t, proxy.Name())
 	job := configure(t, card, driver.JobConfig{})
 	sums(t, job, 2, 160)
 	before := linkStats(t, card)
@@ -360,7 +390,7 @@ func TestMarks(t *testing.T) {
 // TestReadBesideTheOwner: a host that only reads needs neither the owner nor its process.
 func TestReadBesideTheOwner(t *testing.T) {
 	name := serveUDP(t, smallUDP)
-	owner := openName(t, name)
+	owner := openForever(t, name)
 	job := configure(t, owner, driver.JobConfig{})
 	reader := openName(t, name, driver.WithReadOnly())
 	states, err := reader.Jobs(testContext(t))
@@ -382,7 +412,7 @@ func TestReadBesideTheOwner(t *testing.T) {
 func TestCardWithAnUpPort(t *testing.T) {
 	cfg := smallUDP
 	cfg.Parent = true
-	card := openName(t, serveUDP(t, cfg))
+	card := openForever(t, serveUDP(t, cfg))
 	if !card.Info().Parent {
 		t.Error("the card has no up port")
 	}
@@ -406,12 +436,14 @@ func TestCardWithAnUpPort(t *testing.T) {
 
 // TestNoCardOnTheNetwork: a name without a card behind it fails at once, with a remedy.
 func TestNoCardOnTheNetwork(t *testing.T) {
-	free, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	// A port that takes packets from one address of the loopback network, where nobody is. It is closed to
+	// others, and nobody else can open it meanwhile.
+	shut, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := free.LocalAddr().String()
-	free.Close()
+	defer shut.Close()
+	closed := shut.LocalAddr().String()
 	for name, words := range map[string][]string{
 		"udp:":                      {"lacks the card's name or IPv4 address"},
 		"udp:127.0.0.1:port":        {`"port" is not a UDP port`, "udp:HOST:PORT"},
@@ -446,7 +478,7 @@ func TestSilentAddress(t *testing.T) {
 // TestCardThatEnds: when the card's program ends, its port is closed, and calls fail with that.
 func TestCardThatEnds(t *testing.T) {
 	name, stop := startUDP(t, smallUDP)
-	card := openName(t, name)
+	card := openForever(t, name)
 	job := configure(t, card, driver.JobConfig{})
 	sums(t, job, 2, 100)
 	stop()
@@ -465,7 +497,7 @@ func TestStranger(t *testing.T) {
 		return
 	}
 	name := serveUDP(t, smallUDP)
-	card := openName(t, name)
+	card := openForever(t, name)
 	job := configure(t, card, driver.JobConfig{})
 	before := registersOf(t, card)
 	stranger := exec.Command(os.Args[0], "-test.run=^TestStranger$", "-test.v")

@@ -13,6 +13,7 @@ import (
 	"tributary/driver/model"
 	"tributary/driver/transport"
 	"tributary/driver/wire"
+	"tributary/verify/system/faults"
 )
 
 // inbox has the packets that came for the host over a link in this process. It loses nothing.
@@ -73,10 +74,19 @@ func (b *inbox) Close() error {
 // memory is a link of packets to a card in this process: it loses nothing, and works in bubbles.
 type memory struct {
 	*inbox
-	mu    sync.Mutex // guards the rest
-	card  *model.Endpoint
-	began time.Time
-	sent  int // packets of the host
+	mu     sync.Mutex // guards the rest
+	card   *model.Endpoint
+	began  time.Time
+	sent   int                   // packets of the host
+	queues [2]*faults.Bottleneck // by frame.Direction; nil: packets take no time
+	second *secondHost
+}
+
+// narrow makes the packets in a direction pass a bottleneck.
+func (m *memory) narrow(d frame.Direction, q *faults.Bottleneck) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queues[d] = q
 }
 
 // written returns the number of packets that the host has sent.
@@ -149,12 +159,26 @@ func (m *memory) exchange() {
 		m.card.Advance(now - m.card.Cycles())
 	}
 	for {
-		datagram, _, mark, ok := m.card.Send(nil)
+		datagram, to, mark, ok := m.card.Send(nil)
 		if !ok {
 			return
 		}
+		if m.second != nil && to == secondAddress {
+			m.second.put(datagram, mark)
+			continue
+		}
+		if q := m.queues[frame.FromCard]; q != nil {
+			q.Pass(time.Now(), len(datagram), mark, func(mark wire.ECN) { m.put(datagram, mark) })
+			continue
+		}
 		m.put(datagram, mark)
 	}
+}
+
+// receive passes a packet to the card, and takes what the card sends. The caller holds mu.
+func (m *memory) receive(datagram []byte, mark wire.ECN) {
+	m.card.Receive(datagram, hostAddress, mark)
+	m.exchange()
 }
 
 func (m *memory) WritePackets(buf []byte, ends []int) error {
@@ -166,8 +190,50 @@ func (m *memory) WritePackets(buf []byte, ends []int) error {
 	start := 0
 	m.sent += len(ends)
 	for _, end := range ends {
-		m.card.Receive(buf[start:end], hostAddress, wire.ECT0)
-		m.exchange()
+		datagram := buf[start:end]
+		start = end
+		q := m.queues[frame.ToCard]
+		if q == nil {
+			m.receive(datagram, wire.ECT0)
+			continue
+		}
+		datagram = slices.Clone(datagram)
+		q.Pass(time.Now(), len(datagram), wire.ECT0, func(mark wire.ECN) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.receive(datagram, mark)
+		})
+	}
+	return nil
+}
+
+// secondHost is the link of another host to the same card.
+type secondHost struct {
+	*inbox
+	first *memory
+}
+
+// secondAddress is where the packets of the other host come from.
+var secondAddress = wire.Address{Station: 0x1234_0a000003}
+
+// beside returns the link of another host to the card.
+func (m *memory) beside() transport.PacketConn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.second = &secondHost{newInbox(), m}
+	return m.second
+}
+
+func (s *secondHost) WritePackets(buf []byte, ends []int) error {
+	s.first.mu.Lock()
+	defer s.first.mu.Unlock()
+	if s.isClosed() {
+		return net.ErrClosed
+	}
+	start := 0
+	for _, end := range ends {
+		s.first.card.Receive(buf[start:end], secondAddress, wire.ECT0)
+		s.first.exchange()
 		start = end
 	}
 	return nil

@@ -86,8 +86,7 @@ func growWith(t testing.TB, cfg model.Config, parents, workers []int, wrap func(
 	g := &grove{}
 	for i, parent := range parents {
 		p := newPlantWith(t, cfg, wrap)
-		card := openName(t, p.name, opts...)
-		keepForever(t, card)
+		card := openForever(t, p.name, opts...)
 		g.plants = append(g.plants, p)
 		g.cards = append(g.cards, driver.TreeCard{Card: card, Parent: parent, Workers: workers[i]})
 	}
@@ -534,7 +533,7 @@ func TestUpwardPorts(t *testing.T) {
 		if round == 4 { // another owner
 			for i := range g.cards {
 				g.cards[i].Card.Close()
-				g.cards[i].Card = openName(t, g.plants[i].name)
+				g.cards[i].Card = openForever(t, g.plants[i].name)
 			}
 			g.tree = newTree(t, g.cards)
 		}

@@ -21,8 +21,10 @@ import (
 
 // lan is a network between a host and cards. A packet arrives with the tick after its sending.
 type lan struct {
-	mu     sync.Mutex
-	began  time.Time
+	t     *testing.T
+	began time.Time
+
+	mu     sync.Mutex // guards the rest
 	links  []*lanLink
 	flying []letter
 }
@@ -53,17 +55,10 @@ type lanLink struct {
 // lanTick is the time that a packet takes.
 const lanTick = 100 * time.Microsecond
 
-// growOnLAN makes a tree of small cards that wrap changes, on a network in this process.
-func growOnLAN(t *testing.T, parents, workers []int, wrap func(*model.Endpoint) lanCard) *driver.Tree {
+// newLAN starts a network without cards.
+func newLAN(t *testing.T) *lan {
 	t.Helper()
-	n := &lan{began: time.Now()}
-	for i := range parents {
-		card, err := model.NewEndpoint(smallTree, wire.Address{Station: 0x5442_0a000001 + uint64(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n.links = append(n.links, &lanLink{newInbox(), n, wrap(card), wire.Address{Station: hostAddress.Station + uint64(i)<<32}})
-	}
+	n := &lan{t: t, began: time.Now()}
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -81,16 +76,42 @@ func growOnLAN(t *testing.T, parents, workers []int, wrap func(*model.Endpoint) 
 		close(over)
 		<-ended
 	})
-	var cards []driver.TreeCard
-	for i, l := range n.links {
-		card, err := driver.OpenPackets(testContext(t), fmt.Sprintf("card %d", i), l, driver.WithTimeout(patience))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { card.Close() })
-		cards = append(cards, driver.TreeCard{Card: card, Parent: parents[i], Workers: workers[i]})
+	return n
+}
+
+// plain is a card as it is.
+func plain(e *model.Endpoint) lanCard { return e }
+
+// open starts a card that wrap changes, and opens it. Its name is its number on the network.
+func (n *lan) open(cfg model.Config, wrap func(*model.Endpoint) lanCard, opts ...driver.Option) *driver.Card {
+	n.t.Helper()
+	n.mu.Lock()
+	i := len(n.links)
+	card, err := model.NewEndpoint(cfg, wire.Address{Station: 0x5442_0a000001 + uint64(i)})
+	if err != nil {
+		n.mu.Unlock()
+		n.t.Fatal(err)
 	}
-	return newTree(t, cards)
+	l := &lanLink{newInbox(), n, wrap(card), wire.Address{Station: hostAddress.Station + uint64(i)<<32}}
+	n.links = append(n.links, l)
+	n.mu.Unlock()
+	opened, err := driver.OpenPackets(testContext(n.t), fmt.Sprint("card ", i), l, opts...)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { opened.Close() })
+	return opened
+}
+
+// growOnLAN makes a tree of small cards that wrap changes, on a network in this process.
+func growOnLAN(t *testing.T, parents, workers []int, wrap func(*model.Endpoint) lanCard, opts ...driver.Option) *grove {
+	t.Helper()
+	n, g := newLAN(t), &grove{}
+	for i, parent := range parents {
+		g.cards = append(g.cards, driver.TreeCard{Card: n.open(smallTree, wrap, opts...), Parent: parent, Workers: workers[i]})
+	}
+	g.tree = newTree(t, g.cards)
+	return g
 }
 
 // tick advances the clocks of the cards, and delivers what is under way.
@@ -166,11 +187,7 @@ func (l *lanLink) WritePackets(buf []byte, ends []int) error {
 // worker at another card, later and later. When that is a second late, the first one has asked often.
 func TestTreeLearnsNoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := growOnLAN(t, []int{-1, 0}, []int{1, 1}, func(e *model.Endpoint) lanCard { return e })
-		job, err := tree.Configure(testContext(t), driver.JobConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := growOnLAN(t, []int{-1, 0}, []int{1, 1}, plain, driver.WithTimeout(patience)).configure(t, driver.JobConfig{})
 		early, late := job.Member(1), job.Member(0)
 		asked := uint64(0)
 		for delay := 2 * time.Millisecond; delay < 2*time.Second; delay += delay / 2 {
@@ -210,12 +227,9 @@ func TestLossesInATree(t *testing.T) {
 			if seed%2 == 1 {
 				parents, workers, shape = threeParents, threeWorkers, threeLevels
 			}
-			tree := growOnLAN(t, parents, workers, func(e *model.Endpoint) lanCard { return muddle(e) })
+			g := growOnLAN(t, parents, workers, func(e *model.Endpoint) lanCard { return muddle(e) }, driver.WithTimeout(patience))
 			for round := range uint64(2) {
-				job, err := tree.Configure(testContext(t), driver.JobConfig{Chunk: 8 << (seed % 2), Window: 2 << round})
-				if err != nil {
-					t.Fatal(err)
-				}
+				job := g.configure(t, driver.JobConfig{Chunk: 8 << (seed % 2), Window: 2 << round})
 				began := time.Now()
 				for n := range uint64(2) {
 					treeSums(t, job, shape, n, 1000)

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
@@ -133,55 +133,84 @@ func TestTreeOnAFaultyNetwork(t *testing.T) {
 	}
 }
 
+// unplugged is a card that takes and sends nothing once off is set.
+type unplugged struct {
+	*model.Endpoint
+	off *atomic.Bool
+}
+
+func (u *unplugged) Receive(datagram []byte, from wire.Address, mark wire.ECN) {
+	if !u.off.Load() {
+		u.Endpoint.Receive(datagram, from, mark)
+	}
+}
+
+func (u *unplugged) ReceiveUp(port uint16, datagram []byte, from wire.Address, mark wire.ECN) {
+	if !u.off.Load() {
+		u.Endpoint.ReceiveUp(port, datagram, from, mark)
+	}
+}
+
+func (u *unplugged) Send(dst []byte) (datagram []byte, to wire.Address, mark wire.ECN, ok bool) {
+	datagram, to, mark, ok = u.Endpoint.Send(dst)
+	return datagram, to, mark, ok && !u.off.Load()
+}
+
+func (u *unplugged) SendUp(dst []byte) (datagram []byte, port uint16, to wire.Address, mark wire.ECN, ok bool) {
+	datagram, port, to, mark, ok = u.Endpoint.SendUp(dst)
+	return datagram, port, to, mark, ok && !u.off.Load()
+}
+
 // TestTreeWithASilentCard: a card that says nothing any more, without a word of the network, ends the calls
 // at all cards by its name. The other cards answer all the time that they wait.
 func TestTreeWithASilentCard(t *testing.T) {
 	for victim := range threeParents {
-		t.Run(fmt.Sprint(victim), func(t *testing.T) {
-			t.Parallel()
-			g := growWith(t, smallTree, threeParents, threeWorkers, func(e *model.Endpoint) driver.NetworkCard { return e }, driver.WithTimeout(time.Second))
+		t.Run(fmt.Sprint(victim), bubble(func(t *testing.T) {
+			off, made := make([]atomic.Bool, len(threeParents)), 0
+			g := growOnLAN(t, threeParents, threeWorkers, func(e *model.Endpoint) lanCard {
+				made++
+				return &unplugged{e, &off[made-1]}
+			}, driver.WithTimeout(time.Second))
 			job := g.configure(t, driver.JobConfig{})
 			treeSums(t, job, threeLevels, 1, 100)
-			g.plants[victim].stop()
-			nobody, err := net.ListenPacket("udp4", g.plants[victim].name[len("udp:"):])
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer nobody.Close()
+			off[victim].Store(true)
 			var calls []*driver.Pending
 			for rank := range job.Config().Workers {
 				p, err := job.Member(rank).StartAllReduce(testContext(t), make([]float32, 1000))
-				if err == nil {
-					calls = append(calls, p)
+				if err != nil {
+					t.Fatal(err)
 				}
+				calls = append(calls, p)
 			}
 			for rank, p := range calls {
 				died := wantError[*driver.DiedError](t, p.Wait(testContext(t)))
-				if died.Card != g.plants[victim].name {
+				if died.Card != fmt.Sprint("card ", victim) {
 					t.Errorf("rank %d: %v", rank, died)
 				}
 			}
-		})
+		}))
 	}
 }
 
 // TestTreeMissesAWorker: a worker that does not call is missed by its rank in the tree, by those at its own card. The cards
 // answer, so none is given up, however long they had nothing to say.
 func TestTreeMissesAWorker(t *testing.T) {
-	g := growWith(t, smallTree, threeParents, threeWorkers, func(e *model.Endpoint) driver.NetworkCard { return e }, driver.WithTimeout(500*time.Millisecond))
-	job := g.configure(t, driver.JobConfig{})
-	p, err := job.Member(4).StartAllReduce(testContext(t), make([]float32, 10))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if missing := wantError[*driver.MissingError](t, p.Wait(testContext(t))); !slices.Equal(missing.Ranks, []int{5}) {
-		t.Errorf("missing: %v", missing.Ranks)
-	}
-	for i, c := range g.cards {
-		if err := c.Card.Err(); err != nil {
-			t.Errorf("card %d: %v", i, err)
+	synctest.Test(t, func(t *testing.T) {
+		g := growOnLAN(t, threeParents, threeWorkers, plain, driver.WithTimeout(500*time.Millisecond))
+		job := g.configure(t, driver.JobConfig{})
+		p, err := job.Member(4).StartAllReduce(testContext(t), make([]float32, 10))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		if missing := wantError[*driver.MissingError](t, p.Wait(testContext(t))); !slices.Equal(missing.Ranks, []int{5}) {
+			t.Errorf("missing: %v", missing.Ranks)
+		}
+		for i, c := range g.cards {
+			if err := c.Card.Err(); err != nil {
+				t.Errorf("card %d: %v", i, err)
+			}
+		}
+	})
 }
 
 // TestTreeOf64: 64 workers at eight cards below a ninth, in fp32 and in int32, get the bits of the model of

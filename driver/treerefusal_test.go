@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tributary/driver"
-	"tributary/driver/model"
 	"tributary/driver/wire"
 )
 
@@ -19,9 +19,7 @@ import (
 func TestTreeNamesRefusalsOfAParent(t *testing.T) {
 	shape := branches{[]int{0}, []branches{{nil, []branches{{[]int{1, 2}, nil}, {[]int{3}, nil}}}}}
 	start := func(t *testing.T, opts ...driver.Option) (*driver.Job, []driver.UpRefusal) {
-		t.Parallel()
-		same := func(e *model.Endpoint) driver.NetworkCard { return e }
-		g := growWith(t, smallTree, []int{-1, 0, 1, 1}, []int{1, 0, 2, 1}, same, opts...)
+		g := growOnLAN(t, []int{-1, 0, 1, 1}, []int{1, 0, 2, 1}, plain, opts...)
 		job := g.configure(t, driver.JobConfig{FirstVID: 7})
 		name := uint64(job.Number())<<48 | uint64(job.Epoch())<<32
 		treeSums(t, job, shape, 1, 3*16)
@@ -29,8 +27,8 @@ func TestTreeNamesRefusalsOfAParent(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []driver.UpRefusal
-		for _, leaf := range g.plants[2:] {
-			want = append(want, driver.UpRefusal{Card: leaf.name, Parent: g.plants[1].name, VID: 7 + 3, Code: wire.CodeBadJob})
+		for _, leaf := range []string{"card 2", "card 3"} {
+			want = append(want, driver.UpRefusal{Card: leaf, Parent: "card 1", VID: 7 + 3, Code: wire.CodeBadJob})
 		}
 		return job, want
 	}
@@ -42,7 +40,7 @@ func TestTreeNamesRefusalsOfAParent(t *testing.T) {
 		}
 	}
 	for _, impatient := range []int{0, 3} {
-		t.Run(fmt.Sprint("call of rank ", impatient), func(t *testing.T) {
+		t.Run(fmt.Sprint("call of rank ", impatient), bubble(func(t *testing.T) {
 			job, want := start(t)
 			calls := make([]*driver.Pending, 4)
 			begin := func(rank int, opts ...driver.ReduceOption) {
@@ -72,9 +70,9 @@ func TestTreeNamesRefusalsOfAParent(t *testing.T) {
 					check(t, err, wantError[*driver.TimeoutError](t, err).Up, want)
 				}
 			}
-		})
+		}))
 	}
-	t.Run("close", func(t *testing.T) {
+	t.Run("close", bubble(func(t *testing.T) {
 		job, want := start(t, driver.WithTimeout(time.Second))
 		err := job.Close(testContext(t))
 		late := wantError[*driver.TimeoutError](t, err)
@@ -82,21 +80,23 @@ func TestTreeNamesRefusalsOfAParent(t *testing.T) {
 		if late.What != "finish of ranks 2" && late.What != "finish of ranks 3" { // the last ones at the leaves
 			t.Error(late)
 		}
-	})
+	}))
 }
 
 // TestTreeKeepsQuietAboutRepeats: a card repeats its sum for an ask, and the parent, which waits for
 // others, refuses it as a duplicate. The error of the call has no word of that.
 func TestTreeKeepsQuietAboutRepeats(t *testing.T) {
-	g := growWith(t, smallTree, []int{-1, 0}, []int{1, 1}, func(e *model.Endpoint) driver.NetworkCard { return e })
-	job := g.configure(t, driver.JobConfig{})
-	p, err := job.Member(1).StartAllReduce(testContext(t), make([]float32, 16), driver.WithCallTimeout(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := wantError[*driver.TimeoutError](t, p.Wait(testContext(t)))
-	last, err := g.cards[1].Card.ReadRegister(testContext(t), wire.JobAddr(wire.RegJobUpRefusal, job.Number()))
-	if code, _ := wire.SplitUpRefusal(last); err != nil || code != wire.CodeDuplicate || len(late.Up) != 0 || !strings.Contains(late.Error(), "longer timeout") {
-		t.Errorf("%v; the last refusal is %s: %v", late, code, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := growOnLAN(t, []int{-1, 0}, []int{1, 1}, plain)
+		job := g.configure(t, driver.JobConfig{})
+		p, err := job.Member(1).StartAllReduce(testContext(t), make([]float32, 16), driver.WithCallTimeout(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := wantError[*driver.TimeoutError](t, p.Wait(testContext(t)))
+		last, err := g.cards[1].Card.ReadRegister(testContext(t), wire.JobAddr(wire.RegJobUpRefusal, job.Number()))
+		if code, _ := wire.SplitUpRefusal(last); err != nil || code != wire.CodeDuplicate || len(late.Up) != 0 || !strings.Contains(late.Error(), "longer timeout") {
+			t.Errorf("%v; the last refusal is %s: %v", late, code, err)
+		}
+	})
 }

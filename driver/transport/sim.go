@@ -29,12 +29,13 @@ import (
 // waveEndTime is how long a card may take to end when it has a waveform to write. After
 // simEndTime or waveEndTime the card is stopped by a signal. A broken link is blamed on a card
 // that ends within simBlameTime.
-const (
-	waveEndTime  = time.Minute
+const waveEndTime = time.Minute
+
+// Tests change these.
+var (
+	simEndTime   = 2 * time.Second
 	simBlameTime = time.Second
 )
-
-var simEndTime = 2 * time.Second // a test shortens it
 
 func openSim(ctx context.Context, r Request) (Conn, error) {
 	return openBuilt(ctx, r.Address, "")

@@ -3,6 +3,7 @@ package udp_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net"
 	"testing"
@@ -39,10 +40,16 @@ func onBoth(t *testing.T, test func(*testing.T, newCard)) {
 	}
 }
 
-// serveCard serves a card.
+// Ports at a card's own loopback address, where no other program opens any.
+const (
+	cardPort   = 21570
+	upwardPort = 21571
+)
+
+// serveCard serves a card at a loopback address of its own.
 func serveCard(t *testing.T, makes newCard) *stand {
 	t.Helper()
-	socket, err := udp.Listen("127.0.0.1:0")
+	socket, err := udp.Listen(fmt.Sprintf("%s:%d", udp.OwnLoopback(), cardPort))
 	require.NoError(t, err)
 	card, err := makes(socket.Address())
 	require.NoError(t, err)
@@ -71,9 +78,12 @@ func dial(t *testing.T, to *stand) *host {
 
 // station returns the address of a socket as in the registers.
 func station(a net.Addr) uint64 {
-	port := uint64(a.(*net.UDPAddr).Port)
-	return port<<32 | 0x7f000001
+	at := a.(*net.UDPAddr)
+	return uint64(at.Port)<<32 | uint64(binary.BigEndian.Uint32(at.IP.To4()))
 }
+
+// upward returns the address of a card's upward port.
+func (s *stand) upward() *net.UDPAddr { return &net.UDPAddr{IP: s.address.IP, Port: upwardPort} }
 
 func (h *host) send(p model.Packet) {
 	h.Helper()
@@ -123,31 +133,21 @@ func (h *host) setUp(members ...uint64) {
 		uint64(wire.RegJobCommit), 1<<32)
 }
 
-// freePort returns a UDP port that nobody has.
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	require.NoError(t, err)
-	defer conn.Close()
-	return uint16(conn.LocalAddr().(*net.UDPAddr).Port)
-}
-
 // TestATreeBehindSockets: a card with a parent sums one worker's data with that of the parent's other
 // member. Its upward port has a socket while the job runs.
 func TestATreeBehindSockets(t *testing.T) { onBoth(t, aTreeBehindSockets) }
 
 func aTreeBehindSockets(t *testing.T, makes newCard) {
 	root, child := serveCard(t, makes), serveCard(t, makes)
-	port := freePort(t)
 	owner, ownerBelow := dial(t, root), dial(t, child)
 	worker, workerBelow := dial(t, root), dial(t, child)
 	owner.writes(uint64(wire.RegOwner), 5)
-	owner.setUp(uint64(port)<<32|0x7f000001, station(worker.LocalAddr()))
+	owner.setUp(station(child.upward()), station(worker.LocalAddr()))
 	ownerBelow.writes(
-		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, port), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, upwardPort), uint64(wire.RegJobRepeat), 1,
 		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), station(root.address))
 	ownerBelow.setUp(station(workerBelow.LocalAddr()))
-	_, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	_, err := net.ListenUDP("udp4", child.upward())
 	require.Error(t, err, "the card has the port")
 
 	workerBelow.element(0, 1.5)
@@ -161,7 +161,7 @@ func aTreeBehindSockets(t *testing.T, makes newCard) {
 	workerBelow.send(model.Packet{Header: model.Header{Kind: wire.KindFinish, Epoch: 1, VID: 1}})
 	done := workerBelow.next()
 	assert.Equal(t, []any{wire.KindStatus, wire.CodeDone}, []any{done.Kind, done.Code})
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	conn, err := net.ListenUDP("udp4", child.upward())
 	require.NoError(t, err, "the job is over, and the port free")
 	conn.Close()
 	for _, s := range []*stand{root, child} {
@@ -176,14 +176,16 @@ func TestAnUpwardPortThatIsTaken(t *testing.T) { onBoth(t, anUpwardPortThatIsTak
 func anUpwardPortThatIsTaken(t *testing.T, makes newCard) {
 	child := serveCard(t, makes)
 	owner := dial(t, child)
-	taken := dial(t, child).LocalAddr().(*net.UDPAddr)
+	taken, err := net.ListenUDP("udp4", child.upward())
+	require.NoError(t, err)
+	defer taken.Close()
 	owner.writes(
-		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, uint16(taken.Port)), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, upwardPort), uint64(wire.RegJobRepeat), 1,
 		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), 9<<32|0x7f000001,
 		uint64(wire.RegMemberAddress), station(owner.LocalAddr()), uint64(wire.RanksAddr(0)), 1,
 		uint64(wire.RegJobToken), 5, uint64(wire.RegJobPorts), 1, uint64(wire.RegJobChunk), 1, uint64(wire.RegJobWindow), 1)
 	owner.send(model.Packet{Header: model.Header{Kind: wire.KindRegWrite, VID: wire.RegJobCommit, Mask: 1 << 32}})
-	assert.ErrorContains(t, <-child.ended, "a job was given the upward port of "+taken.String()+"; set it up with another one")
+	assert.ErrorContains(t, <-child.ended, "a job was given the upward port of "+child.upward().String()+"; set it up with another one")
 }
 
 // TestServeEndsWithAJob: Ctrl-C closes the sockets of upward ports, too.
@@ -192,14 +194,13 @@ func TestServeEndsWithAJob(t *testing.T) { onBoth(t, serveEndsWithAJob) }
 func serveEndsWithAJob(t *testing.T, makes newCard) {
 	child := serveCard(t, makes)
 	owner := dial(t, child)
-	port := freePort(t)
 	owner.writes(
-		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, port), uint64(wire.RegJobRepeat), 1,
+		uint64(wire.RegOwner), 5, uint64(wire.RegJobParent), wire.Upward(0, upwardPort), uint64(wire.RegJobRepeat), 1,
 		uint64(wire.RegTreeRanks), 3, uint64(wire.RegParentAddress), 9<<32|0x7f000001)
 	owner.setUp(station(owner.LocalAddr()))
 	child.stop()
 	assert.NoError(t, <-child.ended)
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	conn, err := net.ListenUDP("udp4", child.upward())
 	require.NoError(t, err)
 	conn.Close()
 }

@@ -87,9 +87,9 @@ func (q *Bottleneck) Stats() BottleneckStats {
 	return s
 }
 
-// pass takes a datagram of that many bytes. It calls send, in a goroutine of its own, when the datagram
+// Pass takes a datagram of that many bytes. It calls send, in a goroutine of its own, when the datagram
 // leaves.
-func (q *Bottleneck) pass(now time.Time, bytes int, mark wire.ECN, send func(wire.ECN)) {
+func (q *Bottleneck) Pass(now time.Time, bytes int, mark wire.ECN, send func(wire.ECN)) {
 	bytes += frameBytes
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -24,7 +24,7 @@ func TestBottleneck(t *testing.T) {
 		var mu sync.Mutex
 		var got []left
 		send := func(name string, mark wire.ECN) {
-			q.pass(time.Now(), 100-frameBytes, mark, func(mark wire.ECN) {
+			q.Pass(time.Now(), 100-frameBytes, mark, func(mark wire.ECN) {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, left{name, mark, time.Since(began)})

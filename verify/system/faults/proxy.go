@@ -186,7 +186,7 @@ func (w *packetWay) leave(b []byte, mark wire.ECN) {
 	}
 	send := func(mark wire.ECN) { w.write(b, udp.AppendMark(nil, mark)) }
 	if q := w.proxy.queues[w.direction].Load(); q != nil {
-		q.pass(time.Now(), len(b), mark, send)
+		q.Pass(time.Now(), len(b), mark, send)
 		return
 	}
 	send(mark)
