@@ -76,7 +76,7 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 	$(if $(ROCE),go vet -tags roce ./driver/roce && go tool staticcheck -tags roce ./driver/roce)
 	go build -tags purego ./driver/cpu/arithmetic ./driver/frame
 	go tool staticcheck ./... && go tool staticcheck -tags usb ./...
-	go test -count=1 -timeout=20m ./verify/gateware/lint
+	go test -count=1 -timeout=60m ./verify/gateware/lint
 
 # These tests of driver/collective run mpirun and virtual cards.
 COLLECTIVES := ^Test(MPI|VirtualRacks)
@@ -85,7 +85,7 @@ unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with th
 	go test -timeout=60m $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
 	go test -timeout=60m -race -skip '$(COLLECTIVES)' $(CONCURRENT) ./driver/cpu/arithmetic
 	go test -timeout=60m -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
-	go test -count=1 -timeout=20m ./verify/scale/collectives
+	go test -count=1 -timeout=60m ./verify/scale/collectives
 
 # The C interface exports the names of its header alone. WITH=roce adds RDMA connections, WITH=usb cards on USB,
 # WITH=usb,roce both: also to the Python package, which then needs libibverbs or libusb where it is installed.
@@ -121,10 +121,10 @@ osp: setup-torch wheel ## Time OSP beside DDP and a parameter server on limited 
 	@verify/training/run.sh $(TOOLS)/torch python verify/training/osp/throughput.py --realtime --steps 8
 
 prove: setup ## Prove arithmetic against plain definitions, and control by induction.
-	go test -count=1 -timeout=30m ./verify/gateware/proofs
+	go test -count=1 -timeout=60m ./verify/gateware/proofs
 
 recount: setup build ## Count the cells of nodes and lanes, and compare them with the table.
-	go test -count=1 -timeout=20m ./verify/gateware/synth
+	go test -count=1 -timeout=60m ./verify/gateware/synth
 
 # VECTORS=N runs N for every sum and format, instead of three million.
 VECTORS ?= 3000000
@@ -135,13 +135,13 @@ verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; n
 	go run ./verify/gateware/exhaustive
 
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen, and replay the explorer's walks.
-	go test -count=1 -timeout=30m ./verify/gateware/sweep ./verify/protocol/walks
+	go test -count=1 -timeout=60m ./verify/gateware/sweep ./verify/protocol/walks
 
 # BYTES=N feeds every receiver N bytes.
 BYTES ?= 200000
 faults: soak-card ## Inject twenty thousand faults into cards, kill hundreds of processes, feed receivers garbage.
-	go test -count=1 -timeout=20m ./verify/system/soak
-	go test -count=1 -timeout=10m ./verify/system/shared
+	go test -count=1 -timeout=60m ./verify/system/soak
+	go test -count=1 -timeout=60m ./verify/system/shared
 	go test -count=1 -timeout=60m ./verify/gateware/receiver -bytes=$(BYTES)
 
 # A room of verify/ alone. Benches of leaves and cards are of the gateware.
@@ -150,7 +150,7 @@ reference: setup ## Test the oracle and the operands.
 	python -m pytest -q verify/reference
 
 protocol: setup build ## Explore the protocol, and replay the explorer's walks on the cards.
-	go test -count=1 -timeout=30m ./verify/protocol/...
+	go test -count=1 -timeout=60m ./verify/protocol/...
 
 gateware: lint prove recount vectors sweep benches ## Run the checks of the gateware.
 
@@ -204,21 +204,21 @@ soak-tree-card: setup build
 	$(call card,build/soak/trees3,-shell udp -parent -ethernet 3 -link 64 -lanes 2 -workers 4 -chunk 8 -window 32 -jobs 4)
 
 usb: usb-card ## Run tributary over USB against virtual cards, with faults of the bus.
-	go test -race -count=1 -timeout=10m ./verify/system/usb
+	go test -race -count=1 -timeout=60m ./verify/system/usb
 
 # A card that is simulated fast.
 usb-card: setup build
 	$(call card,build/usb,-lanes 4 -workers 4 -chunk 64 -window 8)
 
 collectives: racks-cards ## Compare collectives with MPI and NumPy, and run racks of virtual cards in processes.
-	go test -count=1 -timeout=10m -run '$(COLLECTIVES)' ./driver/collective
+	go test -count=1 -timeout=60m -run '$(COLLECTIVES)' ./driver/collective
 
 # Of the sums tree and exact.
 racks-cards: usb-card
 	$(call card,build/racks,-lanes 4 -workers 3 -sum exact -chunk 64 -window 8)
 
 board: board-cards ## Simulate whole boards at the pins of their FPGAs, with tributary as host.
-	go test -race -count=1 -timeout=20m ./verify/system/board
+	go test -race -count=1 -timeout=60m ./verify/system/board
 
 # A card that is simulated fast, and small ones: the clock of the second is no simple ratio of the PHY's.
 board-cards: setup build
