@@ -39,7 +39,8 @@ func TestEthernet(t *testing.T) {
 			t.Errorf("%d faults, %d arrays compared, members of %d of %d jobs apart", c.total(), c.arrays.Load(), c.effects.apart, c.effects.jobs)
 		}
 	}
-	if e := &path.effects; e.passed == 0 || e.card["passed"] < e.passed {
+	// The counts of a card that was killed are lost, and a cable may repeat frames.
+	if e := &path.effects; e.passed == 0 || e.card["passed"] == 0 {
 		t.Errorf("%d frames passed the card in path, and it counted %d", e.passed, e.card["passed"])
 	}
 }
