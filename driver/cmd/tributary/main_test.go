@@ -91,13 +91,16 @@ func transcript(args []string, s said) string {
 		{` test:,`, ""}, // only the tests have this scheme
 		{`there is serial:\S+(, serial:\S+)*`, "no serial port is plugged in by USB"},
 		{`(epoch\s+)\d+`, "${1}N"},
-		{`(  frames +|"frames": )\d+`, "${1}N"}, // a slow machine repeats accesses
+		{`(?m)^( *frames +|.*"name":"frames","value":)\d+`, "${1}N"}, // a slow machine renews the lease meanwhile
+		{`("name": "frames",\s+"value": )\d+`, "${1}N"},
+		{`(sent again .*, )\d+ results`, "${1}N results"},
+		{`\d+ results asked for`, "N results asked for"},
 		{`("epoch": )\d+`, "${1}N"},
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
 		{`(clock +|"cycles": ?)\d+`, "${1}N"},
 		{`in cycles \d+ to \d+`, "in cycles N to N"},
 		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
-		{`(back after )[\d.]+m?s`, "${1}T"},
+		{`(back after |waiting for it, )[\d.]+m?s`, "${1}T"},
 		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
 		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},
 	} {

@@ -102,11 +102,14 @@ func (p *counting) Read(b []byte) (int, error) {
 	passed := p.s.passed.Add(int64(n))
 	p.s.mu.Lock()
 	do := p.s.do
-	if do != nil && passed >= p.s.at {
+	due := do != nil && passed >= p.s.at
+	if due {
 		p.s.do = nil
-		go do()
 	}
 	p.s.mu.Unlock()
+	if due {
+		do() // no more bytes pass until it is done
+	}
 	return n, err
 }
 
