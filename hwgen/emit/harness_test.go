@@ -76,11 +76,14 @@ func start(t *testing.T, program, listen string, args ...string) *process {
 	return c
 }
 
+// patience is how long a test waits: longer than any machine is busy.
+const patience = 2 * time.Minute
+
 func (c *process) connect(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial(c.network, c.address)
 	require.NoError(t, err)
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

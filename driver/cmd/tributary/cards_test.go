@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,8 +71,12 @@ func straight(*frame.Frame) bool { return true }
 // links opens the cards of the tests: links[N] opens the card "test:N".
 var links []func() net.Conn
 
+// patience is how long the card that was opened last may take to reply.
+var patience atomic.Int64
+
 func init() {
 	transport.Register("test", func(_ context.Context, r transport.Request) (transport.Conn, error) {
+		patience.Store(int64(r.Patience))
 		n, err := strconv.Atoi(r.Address)
 		if err != nil {
 			return nil, err

@@ -92,12 +92,14 @@ func transcript(args []string, s said) string {
 		{`there is serial:\S+(, serial:\S+)*`, "no serial port is plugged in by USB"},
 		{`(epoch\s+)\d+`, "${1}N"},
 		{`((?m:^|  )frames +|"frames": |"frames",\s*"value": ?)\d+`, "${1}N"}, // a slow machine repeats accesses
+		{`(sent again .*, )\d+ results`, "${1}N results"},
+		{`\d+ results asked for`, "N results asked for"},
 		{`("epoch": )\d+`, "${1}N"},
 		{`(time\s+)[\d.]+ s`, "${1}T s"},
 		{`(clock +|"cycles": ?)\d+`, "${1}N"},
 		{`in cycles \d+ to \d+`, "in cycles N to N"},
 		{`(read +|"time":")[\d:TZ.-]+`, "${1}T"},
-		{`(back after )[\d.]+m?s`, "${1}T"},
+		{`(back after |waiting for it, )[\d.]+m?s`, "${1}T"},
 		{`(waited|answer for) [\d.]+m?s`, "${1} T"},
 		{`(TAG|OWNER|JOB_TOKEN|RELEASE|JOB_COMMIT) = 0x[0-9a-f]+`, "${1} = X"},
 	} {

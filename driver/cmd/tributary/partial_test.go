@@ -54,7 +54,7 @@ func TestReduceEvicts(t *testing.T) {
 // reduction waits.
 func TestReduceOverdue(t *testing.T) {
 	workFolder(t)
-	s := tributary(context.Background(), "reduce", "-card", withoutDataOf(t, 1), "-deadline", "20ms", "-timeout", "400ms", "-o", "sum.npy", "w0.npy", "w1.npy")
+	s := tributary(context.Background(), "reduce", "-card", withoutDataOf(t, 1), "-deadline", "20ms", "-timeout", "2s", "-o", "sum.npy", "w0.npy", "w1.npy")
 	require.Equal(t, 4, s.status, s.errs)
 	require.Regexp(t, `^tributary reduce: chunk 0 waits for worker 1\ntributary reduce: .*for rank 1; .*\n$`, s.errs)
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -161,8 +161,8 @@ func TestReduceMissing(t *testing.T) {
 	before := files(t)
 	lost := true
 	card := newCard(t, func(f *frame.Frame) bool { return !lost || f.Kind != wire.KindData || f.Rank != 2 }, straight)
-	args := []string{"reduce", "-card", card, "-timeout", "2s", "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy"}
-	s := tributary(context.Background(), args...)
+	args := []string{"reduce", "-card", card, "-o", "sum.npy", "w0.npy", "w1.npy", "w2.npy"}
+	s := tributary(context.Background(), append(args, "-timeout", "2s")...)
 	require.Equal(t, 4, s.status, s.errs)
 	require.Contains(t, s.errs, "for rank 2")
 	requireNoNewFiles(t, before)
@@ -240,7 +240,6 @@ func TestReduceCarriesOn(t *testing.T) {
 	})
 	args := []string{"reduce", "-card", name, "-carry-on", "10s", "-verify", "-stats", "-o", "sum.npy", "w0.npy", "w1.npy"}
 	said := strings.NewReplacer(name, "lab").Replace(transcript(args, tributary(context.Background(), args...)))
-	said = regexp.MustCompile(`for it, 9\.\d+s at`).ReplaceAllString(said, "for it, 10s at") // the outage has begun before
 	golden(t, filepath.Join(dir, "reduce-carry-on.txt"), said)
 	sameArray(t, float32s([]int{2, 3}, 11, 22, 33, 44, 55, 66), readArray(t, "sum.npy"))
 
@@ -274,6 +273,7 @@ func TestReduceDeadCards(t *testing.T) {
 			}
 		}
 	}
+	const silent = "no card at"
 	for name, c := range map[string]struct {
 		card   string
 		status int
@@ -281,7 +281,7 @@ func TestReduceDeadCards(t *testing.T) {
 	}{
 		"dies":   {newDyingCard(t), 1, "disconnected"},
 		"busy":   {pipe(func(c net.Conn) { c.Close() }), 1, "busy"},
-		"silent": {pipe(drain), 3, "no card at"},
+		"silent": {pipe(drain), 3, silent},
 		"nonsense": {pipe(func(c net.Conn) {
 			go drain(c)
 			for {
@@ -289,7 +289,7 @@ func TestReduceDeadCards(t *testing.T) {
 					return
 				}
 			}
-		}), 3, "no card at"},
+		}), 3, silent},
 		"version": {newCard(t, nil, func(f *frame.Frame) bool {
 			if f.Kind == wire.KindReply && f.VID == wire.RegVersion {
 				f.Mask = 9
@@ -316,7 +316,11 @@ func TestReduceDeadCards(t *testing.T) {
 		}), 1, "bad_window"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := tributary(context.Background(), "reduce", "-card", c.card, "-timeout", "500ms", "-o", "sum.npy", "w0.npy", "w1.npy")
+			args := []string{"reduce", "-card", c.card, "-o", "sum.npy", "w0.npy", "w1.npy"}
+			if c.says == silent { // only here is the timeout awaited
+				args = append(args, "-timeout", "500ms")
+			}
+			s := tributary(context.Background(), args...)
 			require.Equal(t, c.status, s.status, s.errs)
 			require.Contains(t, s.errs, c.says)
 			require.Empty(t, s.out)
@@ -375,11 +379,11 @@ func TestReduceInterrupted(t *testing.T) {
 	require.NoError(t, command.Start())
 	<-dataSeen
 	require.NoError(t, command.Process.Signal(syscall.SIGINT))
-	text := make([]byte, 1024)
-	n, _ := stderr.Read(text)
+	text, err := io.ReadAll(stderr)
+	require.NoError(t, err)
 	command.Wait()
 	require.Equal(t, 1, command.ProcessState.ExitCode())
-	require.Regexp(t, `stopped, .*interrupt.*; no output file was written\n$`, string(text[:n]))
+	require.Regexp(t, `stopped, .*interrupt.*; no output file was written\n$`, string(text))
 	requireNoNewFiles(t, before)
 
 	loseData.Store(false)

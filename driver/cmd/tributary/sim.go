@@ -193,8 +193,9 @@ func (f *simFlags) runOnSocket(ctx context.Context, folder cardFolder, out, errs
 		listen = "unix:" + filepath.Join(folder.dir, "sim", "build", "card.sock")
 	}
 	return f.keepUp(ctx, folder, listen, func(name string) (stop func()) {
-		fmt.Fprintln(out, "listening", name)
-		return showBuilt(name, folder.dir, errs)
+		stop = showBuilt(name, folder.dir, errs)
+		fmt.Fprintln(out, "listening", name) // list shows it by now
+		return stop
 	}, out, errs)
 }
 

@@ -29,8 +29,8 @@ func (f *simFlags) runOnNetwork(cmd *cobra.Command, name string) error {
 		socket.Close()
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "listening", socket.Name())
 	defer showRunning(runningCard{Card: socket.Name(), Made: name}, cmd.ErrOrStderr())()
+	fmt.Fprintln(cmd.OutOrStdout(), "listening", socket.Name()) // list shows it by now
 	return socket.Serve(cmd.Context(), card)
 }
 

@@ -98,9 +98,11 @@ func TestSimAtPorts(t *testing.T) {
 		require.NoError(t, err)
 		b, err := frames.Attach("b.port", net.HardwareAddr{6, 0, 0, 0, 0, 2}, net.IPv4(192, 168, 84, 2))
 		require.NoError(t, err)
-		mac, err := a.Resolve(ctx, cardIP)
-		require.NoError(t, err)
-		require.Equal(t, frames.CardMAC, mac)
+		for _, host := range []*frames.Host{a, b} { // the card knows both when it has answered
+			mac, err := host.Resolve(ctx, cardIP)
+			require.NoError(t, err)
+			require.Equal(t, frames.CardMAC, mac)
+		}
 		require.NoError(t, a.Send(frames.EchoRequest(0, []byte("hello"))))
 		require.Contains(t, string(<-a.Others), "hello")
 		frame := frames.Strange(a.MAC, b.MAC, 1, 2, 3)

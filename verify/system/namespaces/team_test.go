@@ -73,7 +73,10 @@ func TestTeam(t *testing.T) {
 	require.NoError(t, err)
 	at := slices.IndexFunc(counted, func(c driver.Counter) bool { return c.Name == "finishes" })
 	require.NotEqual(t, -1, at)
-	assert.EqualValues(t, hosts, counted[at].Value)
+	assert.GreaterOrEqual(t, int(counted[at].Value), hosts) // a slow machine repeats some
+	jobs, err := card.Jobs(t.Context())
+	require.NoError(t, err)
+	assert.True(t, jobs[0].EverSetUp && !jobs[0].SetUp, "the job is over: all have finished")
 }
 
 // TestWorkersOutliveTheirJob: a worker that ended when it had finished took its namespace along, and the

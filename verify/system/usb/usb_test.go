@@ -242,7 +242,7 @@ func TestTimeout(t *testing.T) {
 	c := newCard(t, "A1")
 	plug(t, bed, c)
 	c.After(middle, func() { c.Stop() })
-	r := reduce(t, bed, long, "-card", "usb:", "-timeout", "1s")
+	r := reduce(t, bed, long, "-card", "usb:", "-timeout", "5s") // the card may take some of them to open
 	require.Equal(t, 4, r.status, r.errs)
 	c.Continue()
 	works(t, bed, "usb:")
