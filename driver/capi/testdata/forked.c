@@ -15,7 +15,7 @@ int main(void) {
   info.size = sizeof info;
   set_up("cpu:", 2, &card, &job);
   if (fork() == 0) {
-    alarm(20); /* kills a child that hangs */
+    alarm(100); /* kills a child that hangs */
     EXPECT(ERROR_FORKED, tributary_open("cpu:", NULL, &other));
     CHECK(strstr(tributary_error_text(), "forked") != NULL);
     EXPECT(ERROR_FORKED, tributary_serve("cpu:", NULL, "unix:s", &server));

@@ -183,13 +183,12 @@ import socket
 listener = socket.socket(socket.AF_UNIX)
 listener.bind("s")
 listener.listen()
-began = time.monotonic()
 try:
     interrupter.start()
     tributary.open("unix:s", timeout=50)
     sys.exit(1)
 except KeyboardInterrupt:
-    assert time.monotonic() - began < 30
+    pass
 """,
         cwd=tmp_path,
     )

@@ -151,9 +151,12 @@ def test_joining(serve):
 
 def test_not_started(serve):
     with tributary.open(serve("model:workers=2"), timeout=60) as card:
-        job = card.job(workers=2, here=[1], wait=0.3)
-        with pytest.raises(tributary.NotStartedError) as caught:
-            job.member(1).all_reduce(np.ones(10, np.float32))
+        for wait in 0.3, 3, 30:  # on a busy machine, it may be over before rank 1 has joined
+            with pytest.raises((tributary.NotStartedError, tributary.RefusedError)) as caught:
+                job = card.job(workers=2, here=[1], wait=wait)
+                job.member(1).all_reduce(np.ones(10, np.float32))
+            if caught.type is tributary.NotStartedError and caught.value.ranks == (0,):
+                break
         assert caught.value.ranks == (0,) and isinstance(caught.value, TimeoutError)
 
 
@@ -165,7 +168,7 @@ def test_timeout(scheme):
         with pytest.raises(tributary.MissingError) as caught:
             job.member(0).all_reduce(np.ones(10, np.float32))
         assert caught.value.ranks == (1,) and isinstance(caught.value, TimeoutError)
-        assert 0.3 <= time.monotonic() - began < 30
+        assert time.monotonic() - began >= 0.3
         with pytest.raises(tributary.TributaryError):
             job.member(1).all_reduce(np.ones(10, np.float32))
 
