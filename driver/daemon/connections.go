@@ -105,6 +105,7 @@ func (s *Server) open(conn net.Conn, control *handedOver) *notOpened {
 	switch string(tag[:]) {
 	case controlTag:
 		_ = conn.SetDeadline(time.Time{})
+		unopened() // its stream counts from here, maybe before hand returns
 		if err := control.hand(&tagged{Conn: conn, tag: bytes.NewReader(tag[:]), closed: leave}); err != nil {
 			conn.Close()
 			leave()

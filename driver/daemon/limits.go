@@ -20,7 +20,7 @@ type Limits struct {
 	Seats       int // of a session; default 64
 	Rate        int // bytes a second that the daemon reads from a session; default 1 GiB
 	Waste       int // bytes a second that the daemon reads from a session and drops; default 16 MiB
-	Connections int // a second, after a burst of two for each session; default 100
+	Connections int // a second, after a burst of two for each session and for one more; default 100
 	Queue       int // jobs that wait for room on a card; default 64
 	Memory      int // bytes that a session shares with the daemon at most, for arrays or rings of frames; default 32 MiB
 	Calls       int // that a seat of a job announces before others do, or before their blocks; default 65,536
@@ -60,8 +60,9 @@ func (l Limits) withDefaults() Limits {
 // DefaultLimits returns the limits of a Server whose Options have none.
 func DefaultLimits() Limits { return Limits{}.withDefaults() }
 
-// burst is how many connections the daemon takes at once: two for each session.
-func (l Limits) burst() int { return 2 * l.Sessions }
+// burst is how many connections the daemon takes at once: two for each session, and two for a client
+// beyond the limit, which hears why.
+func (l Limits) burst() int { return 2 * (l.Sessions + 1) }
 
 // guards enforce the limits of a Server that concern connections.
 type guards struct {
