@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,7 +15,8 @@ import (
 // Neighbours of a one-armed card under RoCEv2 (SPEC.md, section 14): the hosts for which it relays frames.
 
 // setNeighbours tells a one-armed card the hosts of a job, before its connections are registered. Hosts of
-// earlier jobs stay while there is room. The caller holds card.connecting.
+// earlier jobs stay while there is room. If there is none, it waits for jobs that are over. The caller holds
+// card.connecting.
 func (j *job) setNeighbours(ctx context.Context) error {
 	c := j.card
 	_, err := c.single.ReadRegister(ctx, wire.NeighbourAddr(wire.RegNeighbourAddress, 0))
@@ -26,6 +28,9 @@ func (j *job) setNeighbours(ctx context.Context) error {
 	}
 	most := c.driver.Info().Ports
 	hosts, ok := placeNeighbours(c.neighbours, j.hosts(), c.hostsOfOthers(j), most)
+	if !ok && c.awaitParting(ctx) {
+		hosts, ok = placeNeighbours(c.neighbours, j.hosts(), c.hostsOfOthers(j), most)
+	}
 	if !ok {
 		return fmt.Errorf("a one-armed card relays for %d hosts, and this job and those that run have more; wait for their end, or use a card generated with more -workers", most)
 	}
@@ -57,6 +62,21 @@ func (c *card) hostsOfOthers(than *job) (hosts []driver.Neighbour) {
 		}
 	}
 	return hosts
+}
+
+// awaitParting waits until the queue pairs of jobs that are over now have gone, or nobody waits for them any
+// more. It reports whether there were such jobs.
+func (c *card) awaitParting(ctx context.Context) bool {
+	c.mu.Lock()
+	parting := slices.Collect(maps.Values(c.parting))
+	c.mu.Unlock()
+	for _, j := range parting {
+		select {
+		case <-j.rdma.settled:
+		case <-ctx.Done():
+		}
+	}
+	return len(parting) > 0
 }
 
 // placeNeighbours returns a card's neighbours after the start of a job, of which the card takes most. A host
