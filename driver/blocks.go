@@ -189,6 +189,10 @@ func (c *Card) hearSummed(s *protocol.Summed) {
 		if sent.place == inline {
 			sent.memory = s.Payload
 		}
+		sent.flow.copyBlock(&sent)
+		if sent.place != inline && !c.link.session.Kept() {
+			return // zeros, maybe: the session is over, and its end is on its way
+		}
 		sent.flow.takeBlock(&sent, s.Parts)
 		if s.Gone&^j.evicted != 0 {
 			j.evict(s.Gone&j.ranks, s.Vid, nil)
@@ -198,15 +202,18 @@ func (c *Card) hearSummed(s *protocol.Summed) {
 	c.kick()
 }
 
-// takeBlock stores the sums of a block, for the first of the flow's members that takes part, and notes
-// its progress.
+// copyBlock stores the sums of a block, for the first of the flow's members that takes part.
+func (f *flow) copyBlock(b *sentBlock) {
+	if k := f.callOf(b.chunk); k != nil && k.dst != nil && b.member == f.turnOf(0) {
+		k.scatter(b.chunk, b.chunks, b.memory)
+	}
+}
+
+// takeBlock notes the progress with a block whose sums are stored.
 func (f *flow) takeBlock(b *sentBlock, parts []*protocol.Part) {
 	b.member.got = b.chunk + b.chunks
 	b.member.stats.Results += uint64(b.chunks)
 	if k := f.callOf(b.chunk); k != nil && b.member == f.turnOf(0) {
-		if k.dst != nil {
-			k.scatter(b.chunk, b.chunks, b.memory)
-		}
 		for _, p := range parts {
 			for i := range int(p.Chunks) {
 				k.lacking = append(k.lacking, contributors{f.chunkOf(p.Vid) + i - k.from, p.Mask})

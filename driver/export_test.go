@@ -23,5 +23,11 @@ func ShapeOf(cards []*protocol.TreeCard, workers int) (*model.Shape, error) {
 	return shapeOf(cards, workers)
 }
 
+// Hold lets the card hear nothing until it is released.
+func (c *Card) Hold() (release func()) {
+	c.mu.Lock()
+	return c.mu.Unlock
+}
+
 // A card of a test confirms the end of a job, however busy the machine is.
 func init() { closeTimeout = time.Minute }

@@ -3,9 +3,13 @@ package driver_test
 import (
 	"context"
 	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/test/bufconn"
 
 	"tributary/driver"
@@ -42,6 +46,54 @@ func TestServedNetwork(t *testing.T) {
 	runServed(t)
 	t.Run("PendingLeaves", TestPendingLeaves)
 	t.Run("Exceptions", TestExceptions)
+}
+
+// TestSumsOfAnEndedDaemon: a daemon that ends frees the memory that it shares, and a member may hear of sums
+// there after that. It does not take zeros for sums.
+func TestSumsOfAnEndedDaemon(t *testing.T) {
+	ctx := testContext(t)
+	behind, err := driver.Open(ctx, "cpu:workers=2")
+	require.NoError(t, err)
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	serving, stop := context.WithCancel(ctx)
+	ended := make(chan error)
+	go func() {
+		ended <- daemon.New(map[string]daemon.Card{"card": behind}, daemon.Options{}).Serve(serving, listener, 0)
+	}()
+	card, err := driver.Open(ctx, "serve:unix:"+listener.Addr().String())
+	require.NoError(t, err)
+	defer card.Close()
+	job, err := card.Configure(ctx, driver.JobConfig{Here: []int{0}})
+	require.NoError(t, err)
+	other, err := driver.Join(ctx, job.Ticket(), 1)
+	require.NoError(t, err)
+	defer other.Close(ctx)
+
+	const n = 5 * 1024
+	var calls []*driver.Pending
+	var arrays [][]float32
+	for range 10 {
+		a := slices.Repeat([]float32{1}, n)
+		p, err := job.Member(0).StartAllReduce(ctx, a)
+		require.NoError(t, err)
+		calls, arrays = append(calls, p), append(arrays, a)
+	}
+	for sent := uint64(0); sent < 10*uint64(n/job.Config().Chunk); sent = job.Member(0).Stats().Sent {
+		runtime.Gosched()
+	}
+	release := card.Hold()
+	for range 10 {
+		require.NoError(t, other.AllReduce(ctx, slices.Repeat([]float32{2}, n)))
+	}
+	stop()
+	require.NoError(t, <-ended)
+	release()
+	for i, p := range calls {
+		if p.Wait(ctx) == nil {
+			require.Equal(t, slices.Repeat([]float32{3}, n), arrays[i], "call %d", i)
+		}
+	}
 }
 
 // TestServedMarks: marks in the IP headers of results reach members behind a daemon, which keeps no window.

@@ -33,8 +33,10 @@ type session interface {
 	Block() int
 	// Tree returns the cards, if the card is a tree of cards; else nil.
 	Tree() []*protocol.TreeCard
-	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close.
+	// Memory returns memory that the daemon shares; nil without. Release frees it, after Close. Kept reports
+	// whether what was copied from it before is what the daemon wrote.
 	Memory() []byte
+	Kept() bool
 	Release()
 }
 

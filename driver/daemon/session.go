@@ -332,6 +332,7 @@ func (s *session) data(conn net.Conn) {
 		return
 	}
 	defer s.memory.leave()
+	defer conn.Close() // before the memory's pages go: the client looks whether it is open
 	if s.hasRings() {
 		s.dataInRings(conn)
 		return

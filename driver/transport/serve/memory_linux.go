@@ -42,4 +42,22 @@ func receiveMemory(ctx context.Context, conn net.Conn, size int) ([]byte, error)
 	return memory, nil
 }
 
+// isOpen reports whether the other end of a connection is open. It reads nothing.
+func isOpen(conn net.Conn) bool {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return false
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var n int
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		n, _, failed = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	})
+	return err == nil && (n > 0 || errors.Is(failed, unix.EAGAIN))
+}
+
 func unmap(memory []byte) { _ = unix.Munmap(memory) }

@@ -217,6 +217,10 @@ func (s *Session) Tree() []*protocol.TreeCard { return s.tree }
 // Memory returns the memory that the daemon shares; nil without.
 func (s *Session) Memory() []byte { return s.memory }
 
+// Kept reports whether what was copied from the memory before is what the daemon wrote. A daemon that ends a
+// session frees the memory's pages, after it has closed the data connection.
+func (s *Session) Kept() bool { return isOpen(s.data) }
+
 // Release unmaps the memory. Nobody may use it any more.
 func (s *Session) Release() {
 	if s.memory != nil {
