@@ -23,7 +23,8 @@ const (
 	// finishTime is how long the writer of an ended connection may take for the message under way.
 	finishTime = 300 * time.Millisecond
 
-	// graceTime is how long the end of a connection that brings data waits for its reason.
+	// graceTime is how long the end of a connection that brings data waits for one that brings the reason, and the
+	// end of a card's job for the end of the group.
 	graceTime = time.Second
 
 	// reasonTime is how long a member whose job another one has ended waits for the other's reason. The other
@@ -41,6 +42,7 @@ type conn struct {
 	data  bool          // this end accepted it: data arrives here
 	inbox chan *message // from the reader to the call
 	over  chan struct{} // closed when the reader has ended
+	wrote chan struct{} // closed when the writer has ended
 	wake  chan struct{} // for the writer: the queue has grown
 
 	net.Conn // nil before start
@@ -75,7 +77,7 @@ type outgoing struct {
 }
 
 func newConn(e *endpoint, rank int, data bool) *conn {
-	return &conn{e: e, rank: rank, data: data, inbox: make(chan *message), over: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &conn{e: e, rank: rank, data: data, inbox: make(chan *message), over: make(chan struct{}), wrote: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // errBye is the end of a connection whose member has left.
@@ -134,6 +136,7 @@ func (c *conn) read() {
 	if c.e.life.Err() != nil { // an abort is under way in either direction
 		c.end()
 		_, _ = io.Copy(io.Discard, c.Conn)
+		<-c.wrote // its abort may be late, on a busy machine
 	}
 	stop()
 	c.Conn.Close()
@@ -282,6 +285,7 @@ func (c *conn) drop() {
 
 // write is the writer.
 func (c *conn) write() {
+	defer close(c.wrote)
 	defer c.drop()
 	every := c.e.opts.silence / pingsPerSilence
 	idle := time.NewTimer(every)

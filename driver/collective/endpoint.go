@@ -301,14 +301,24 @@ func (e *endpoint) ended(c *conn, err error) {
 		return
 	}
 	// The connection in the other direction brings the reason, or ends as well.
-	e.out(c.rank)
-	e.wg.Go(func() {
+	out := e.out(c.rank)
+	e.wg.Go(func() { e.awaitReason(out, lost) })
+}
+
+// awaitReason fails the group when out has not brought the reason for the loss of its member.
+func (e *endpoint) awaitReason(out *conn, lost *LostError) {
+	select {
+	case <-time.After(graceTime):
+	case <-e.life.Done():
+		return
+	}
+	if out.established() { // it ends after the silence time at the latest
 		select {
-		case <-time.After(graceTime):
-			e.fail(lost, false)
+		case <-out.over:
 		case <-e.life.Done():
 		}
-	})
+	}
+	e.fail(lost, false)
 }
 
 // fail ends the group. heard means that another member told the cause.

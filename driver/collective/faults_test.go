@@ -1,7 +1,9 @@
 package collective_test
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -732,6 +734,111 @@ func (s *slow) on(p *pipes) func(ctx context.Context, address string) (net.Liste
 	return func(ctx context.Context, address string) (l net.Listener, err error) {
 		s.Listener, err = p.listen(ctx, address)
 		return s, err
+	}
+}
+
+// altered is a network whose dialed or accepted connections are replaced.
+func altered(p *pipes, dialed, accepted func(net.Conn) net.Conn) collective.Option {
+	return collective.WithNetwork(func(ctx context.Context, address string) (net.Listener, error) {
+		l, err := p.listen(ctx, address)
+		return &alteredListener{l, accepted}, err
+	}, func(ctx context.Context, address string) (net.Conn, error) {
+		c, err := p.dial(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		return dialed(c), nil
+	})
+}
+
+type alteredListener struct {
+	net.Listener
+	accepted func(net.Conn) net.Conn
+}
+
+func (l *alteredListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.accepted(c), nil
+}
+
+// lateFarewell takes its time before the deadline of its farewell, its second one, as a writer on a busy machine.
+type lateFarewell struct {
+	net.Conn
+	deadlines atomic.Int32
+}
+
+func (c *lateFarewell) SetWriteDeadline(at time.Time) error {
+	if c.deadlines.Add(1) == 2 {
+		after := time.Until(at)
+		time.Sleep(3 * time.Second)
+		at = time.Now().Add(after)
+	}
+	return c.Conn.SetWriteDeadline(at)
+}
+
+// lagging takes its time for what it reads, as a reader on a busy machine.
+type lagging struct {
+	net.Conn
+	buffered *bufio.Reader // has what the other end has written, as a socket
+	lag      *atomic.Int64 // nanoseconds from a read to its return
+}
+
+func (c *lagging) Read(b []byte) (int, error) {
+	n, err := c.buffered.Read(b)
+	time.Sleep(time.Duration(c.lag.Load()))
+	return n, err
+}
+
+// breaking ends instead of an abort.
+type breaking struct{ net.Conn }
+
+func (c *breaking) Write(b []byte) (int, error) {
+	if len(b) > collective.HeaderBytes && b[5] == byte(collective.KindAbort) {
+		c.Conn.Close()
+	}
+	return c.Conn.Write(b)
+}
+
+// TestReasonIsLate: a member gives up, and writes that late; or its connection for data breaks, and the other
+// member reads late why. The other one once named it as lost.
+func TestReasonIsLate(t *testing.T) {
+	var lag atomic.Int64
+	same := func(c net.Conn) net.Conn { return c }
+	late := func(c net.Conn) net.Conn { return &lateFarewell{Conn: c} }
+	breaks := func(c net.Conn) net.Conn { return &breaking{c} }
+	lags := func(c net.Conn) net.Conn { return &lagging{c, bufio.NewReader(c), &lag} }
+	for name, opts := range map[string]func(p *pipes) [2]collective.Option{
+		"written": func(p *pipes) [2]collective.Option { return [2]collective.Option{altered(p, late, late), p.option()} },
+		"read": func(p *pipes) [2]collective.Option {
+			return [2]collective.Option{altered(p, breaks, same), altered(p, lags, same)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lag.Store(0)
+			g := newGroup(t, 2)
+			synctest.Test(t, func(t *testing.T) {
+				opts := opts(&pipes{})
+				errs := together(t, g, func(ctx context.Context, g collective.Group) (collective.Collective, error) {
+					return collective.Open(ctx, collective.Ring, g, opts[g.Rank])
+				}, func(ctx context.Context, c collective.Collective) error {
+					if err := oneCall(ctx, c); err != nil || c.Group().Rank == 1 {
+						<-c.Done()
+						return cmp.Or(err, c.Err())
+					}
+					lag.Store(int64(3 * time.Second))
+					over, cancel := context.WithCancel(ctx)
+					cancel()
+					return oneCall(over, c)
+				})
+				require.ErrorIs(t, errs[0], context.Canceled)
+				var up *collective.GivenUpError
+				require.ErrorAs(t, errs[1], &up)
+				require.Equal(t, 0, up.Rank)
+			})
+		})
 	}
 }
 

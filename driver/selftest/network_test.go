@@ -26,7 +26,7 @@ func TestGoodCardOnANetwork(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	}()
-	outcomes := ask(t, socket.Name(), 20*time.Second)
+	outcomes := ask(t, socket.Name(), time.Minute)
 	require.Len(t, outcomes, 16)
 	for name, err := range outcomes {
 		require.NoError(t, err, name)

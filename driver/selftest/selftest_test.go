@@ -96,7 +96,7 @@ func serve(t *testing.T, cfg model.Config, spoil func(*frame.Frame)) string {
 // wait for replies to hand-made frames.
 func ask(t *testing.T, name string, timeout time.Duration) map[string]error {
 	outcomes := map[string]error{}
-	o := Options{Timeout: timeout, Open: []driver.Option{driver.WithTimeout(5 * time.Second)}}
+	o := Options{Timeout: timeout, Open: []driver.Option{driver.WithTimeout(max(timeout, 5*time.Second))}}
 	err := Run(context.Background(), name, o, func(o Outcome) {
 		require.NotContains(t, outcomes, o.Name)
 		outcomes[o.Name] = o.Err

@@ -317,6 +317,40 @@ func TestLostMember(t *testing.T) {
 	}
 }
 
+// contended is an engine in which the leader changes before a member leaves, as when many leave at once.
+type contended struct {
+	membership.Engine
+	changes atomic.Int32
+}
+
+func (c *contended) Commit(ctx context.Context, t membership.Txn) (bool, error) {
+	leaves := slices.ContainsFunc(t.Put, func(p membership.Put) bool { return strings.Contains(p.Key, "/left/") })
+	if leaves && c.changes.Add(-1) >= 0 {
+		s, err := c.Get(ctx, "tributary/group/leader")
+		if err != nil {
+			return false, err
+		}
+		if _, err := c.Engine.Commit(ctx, membership.Txn{Put: []membership.Put{{Key: s.Keys[0].Name, Value: s.Keys[0].Value}}}); err != nil {
+			return false, err
+		}
+	}
+	return c.Engine.Commit(ctx, t)
+}
+
+// TestLeadersChange: a member leaves in order however often the leader changes meanwhile. Others once lost it.
+func TestLeadersChange(t *testing.T) {
+	m := newTeam(t, 3)
+	m.open = func() (membership.Engine, error) {
+		c := &contended{Engine: m.store.Open()}
+		c.changes.Store(10)
+		return c, nil
+	}
+	mates := m.joinAll(m.selves("a", "b", "c")...)
+	m.sums(mates, 1)
+	require.NoError(t, mates[2].Close(m.ctx))
+	m.sums(mates[:2], 2)
+}
+
 // seated counts the groups that were opened with seats at a card.
 func (m *team) seated() *atomic.Int32 {
 	n := new(atomic.Int32)

@@ -531,7 +531,7 @@ func (k *keeper) leave(ctx context.Context, inOrder bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	for range 3 { // others may write meanwhile: the leader's key alone matters
+	for { // others may write meanwhile, as when many members leave: the leader's key alone matters
 		s, err := k.engine.Get(ctx, k.prefix)
 		if err != nil {
 			return
