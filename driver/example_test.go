@@ -183,7 +183,7 @@ func ExampleCard_Configure() {
 // The error names an absent worker.
 func ExampleMissingError() {
 	ctx := context.Background()
-	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(3), driver.WithTimeout(2*time.Second))
+	card, err := driver.Open(ctx, "cpu:", driver.WithWorkers(3), driver.WithTimeout(10*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}

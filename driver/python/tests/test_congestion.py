@@ -18,9 +18,11 @@ WINDOW, SETTLED, MANY = 64, 200, 8
 class Network:
     """A relay before a card, which marks whatever leaves the card.
 
-    After SETTLED results it keeps the next ones until MANY chunks are in flight, or until the host asks for
-    one of them.
+    After SETTLED results it keeps the next ones until MANY chunks are in flight. If asks is set, it keeps
+    them at most until the host asks for one of them: a host with a small window then sends no more.
     """
+
+    asks = False
 
     def __init__(self, card: tuple[str, int]):
         self.host, self.card = (socket.socket(type=socket.SOCK_DGRAM) for _ in range(2))
@@ -42,7 +44,7 @@ class Network:
                 if kind == DATA:
                     self.sent.add(vid)
                 in_flight = len(self.sent) - len(self.came)
-                if self.waits() and (in_flight >= MANY or kind == ASK and vid not in self.came):
+                if self.waits() and (in_flight >= MANY or self.asks and kind == ASK and vid not in self.came):
                     self.in_flight = min(in_flight, MANY)
                     for result in self.kept:
                         self.leave(result)
@@ -86,6 +88,7 @@ def network(command):
 @pytest.mark.parametrize(("fixed", "in_flight"), [(True, MANY), (False, 1)], ids=["fixed", "congested"])
 def test_fixed_window(network, fixed, in_flight):
     """Many chunks are in flight with a fixed window alone."""
+    network.asks = not fixed
     arrays = [np.arange(400 * 16, dtype=np.float32) * factor for factor in (1, 2)]
     with tributary.open(network.name, fixed_window=fixed) as card, card.job() as job:
         assert (job.reduce(arrays) == 3 * arrays[0]).all()

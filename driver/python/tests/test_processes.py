@@ -162,13 +162,19 @@ def test_not_started(serve):
 
 @pytest.mark.parametrize("scheme", ["cpu:", "model:"])
 def test_timeout(scheme):
-    with tributary.open(scheme, workers=2, timeout=0.3) as card:
-        job = card.job()
+    for timeout in 0.3, 3, 30:  # on a busy machine, it may be over before the card has a job
+        try:
+            card = tributary.open(scheme, workers=2, timeout=timeout)
+            job = card.job()
+            break
+        except (tributary.NoCardError, tributary.TimeoutError):
+            pass
+    with card:
         began = time.monotonic()
         with pytest.raises(tributary.MissingError) as caught:
             job.member(0).all_reduce(np.ones(10, np.float32))
         assert caught.value.ranks == (1,) and isinstance(caught.value, TimeoutError)
-        assert time.monotonic() - began >= 0.3
+        assert time.monotonic() - began >= timeout
         with pytest.raises(tributary.TributaryError):
             job.member(1).all_reduce(np.ones(10, np.float32))
 

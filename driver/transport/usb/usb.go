@@ -53,8 +53,8 @@ func List() ([]bulk.Card, error) {
 	return all, errors.Join(append(errs, bus.Close())...)
 }
 
-// controlTimeout is how long a device may take to reply to a request.
-const controlTimeout = 2 * time.Second
+// controlTimeout is how long a device may take to reply to a request (USB 2.0, section 9.2.6.1).
+const controlTimeout = 5 * time.Second
 
 // transfers is the default number of transfers in flight in each direction. The kernel limits a
 // program to 16 MiB in flight.

@@ -280,6 +280,15 @@ func (c *card) when(t *testing.T, what string) (times []float64) {
 	return times
 }
 
+// settle waits until the card has printed what happened before.
+func (c *card) settle(t *testing.T) {
+	t.Helper()
+	const task = "pass 1"
+	before := len(c.when(t, task))
+	c.tells(t, task)
+	require.Eventually(t, func() bool { return len(c.when(t, task)) > before }, patience, 5*time.Millisecond, task)
+}
+
 // tells sends the card a command.
 func (c *card) tells(t *testing.T, what string) {
 	t.Helper()
@@ -407,6 +416,7 @@ func TestBoards(t *testing.T) {
 			for range 2 {
 				c.sums(t, board.workers, board.elements/3)
 			}
+			c.settle(t)
 			// Each command except list opened the link. Frames passed both ways without damage.
 			require.Len(t, c.when(t, "link on"), begun)
 			require.Len(t, c.when(t, "link out"), 5)
@@ -424,6 +434,7 @@ func TestBoards(t *testing.T) {
 				c.sums(t, board.workers, board.elements)
 				c.says(t, task)
 			}
+			c.settle(t)
 			require.Len(t, c.when(t, "error on"), 1)
 			require.Empty(t, c.when(t, "error out"))
 			if name != "ulx3s" { // the board whose simulation of a tenth of a second takes least
@@ -448,6 +459,7 @@ func TestWire(t *testing.T) {
 	t.Parallel()
 	c := start(t, "ecpix5", "--faults", "10")
 	c.sums(t, boards["ecpix5"].workers, 20_000)
+	c.settle(t)
 	require.Empty(t, c.when(t, "error on"))
 }
 
@@ -462,6 +474,7 @@ func TestLine(t *testing.T) {
 			t.Parallel()
 			c := start(t, name, "--off", off)
 			c.sums(t, board.workers, board.elements)
+			c.settle(t)
 			require.Empty(t, c.when(t, "error on"))
 		})
 	}
@@ -472,6 +485,7 @@ func TestLine(t *testing.T) {
 		c.tells(t, task)
 		c.sums(t, board.workers, board.elements)
 		c.says(t, task)
+		c.settle(t)
 		require.Len(t, c.when(t, "error on"), 1)
 		status, out := c.tributary(t, "info", "-timeout", "10s", "-card", c.name+"@2000000")
 		require.Equal(t, 3, status, out)
@@ -489,13 +503,21 @@ func TestOverrun(t *testing.T) {
 	c := start(t, name)
 	conn, err := serialport.Open(t.Context(), strings.TrimPrefix(c.name, "serial:"), patience)
 	require.NoError(t, err)
+	access := func(to []byte, tag int) []byte {
+		return frame.Append(to, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: uint16(tag)}, nil)
+	}
 	var flood []byte
 	for tag := range accesses { // 20 bytes each; the answer has 28
-		flood = frame.Append(flood, &frame.Header{Kind: wire.KindRegRead, VID: wire.RegMagic, Length: uint16(tag)}, nil)
+		flood = access(flood, tag)
 	}
-	go conn.Write(flood)
-	answers := make(chan uint16, accesses)
+	go func() { // one more access ends the flood; it may be lost, too
+		for _, err := conn.Write(flood); err == nil; _, err = conn.Write(access(nil, accesses)) {
+			time.Sleep(time.Second)
+		}
+	}()
+	answers := make(chan uint16, accesses+1)
 	go func() {
+		defer close(answers)
 		scanner := frame.NewScanner(frame.FromCard, 16)
 		var f frame.Frame
 		for {
@@ -510,16 +532,14 @@ func TestOverrun(t *testing.T) {
 		}
 	}()
 	last, answered := -1, 0
-	for over := false; !over; {
-		select {
-		case tag := <-answers:
-			require.Greater(t, int(tag), last)
-			last = int(tag)
-			answered++
-		case <-time.After(5 * time.Second):
-			over = true
+	for tag := range answers {
+		require.Greater(t, int(tag), last)
+		if last = int(tag); last == accesses {
+			break
 		}
+		answered++
 	}
+	require.Equal(t, accesses, last)
 	require.NoError(t, conn.Close())
 	t.Logf("%d of %d accesses answered", answered, accesses)
 	require.Less(t, answered, accesses)
@@ -539,7 +559,7 @@ func TestFaults(t *testing.T) {
 			// a job.
 			middle := board.link.begins + 1400 + 4*board.workers*board.elements/2
 			for _, fault := range board.link.faults {
-				for i, args := range [][]string{nil, {"-carry-on", "1m"}} {
+				for i, args := range [][]string{nil, {"-carry-on", patience.String()}} {
 					task := fmt.Sprintf("after %d %s", middle+i, fault.what)
 					c.tells(t, task)
 					over := make(chan bool)

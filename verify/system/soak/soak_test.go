@@ -109,7 +109,7 @@ func TestWrongCardIsFoundOut(t *testing.T) {
 			} else if _, err := fmt.Sscanf(command, "make soak SEED=%d ROUNDS=1", &seed); err != nil {
 				t.Fatalf("%s: %v", command, err)
 			}
-			for range 5 { // the seed does not decide which chunks are overdue
+			for range 100 { // the seed does not decide which chunks are overdue
 				alone := modelCampaign(t, how)
 				alone.seed, alone.rounds = seed, 1
 				if again := alone.run(t.Context()); alone.began != 1 {

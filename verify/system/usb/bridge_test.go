@@ -16,7 +16,6 @@ import (
 
 	"tributary/driver/virtual/usbip"
 	"tributary/verify/system/usb/rig"
-	"tributary/verify/system/usb/testbed"
 )
 
 // bridge is a modelled chip, and its address on USB.
@@ -210,7 +209,7 @@ func TestBridgeClaimed(t *testing.T) {
 		plug(t, bed, c)
 		begun := make(chan bool)
 		c.After(middle, func() { close(begun) })
-		cmd, out, errs := command(t, bed, program, "bench", "-card", b.scheme, "-time", "1m")
+		cmd, out, errs := command(t, bed, program, "bench", "-card", b.scheme, "-time", "1h")
 		require.NoError(t, cmd.Start())
 		<-begun
 		r := tributary(t, bed, "reset", "-card", b.scheme)
@@ -237,27 +236,18 @@ func TestBridgeNoPermission(t *testing.T) {
 	})
 }
 
-// unplugged unplugs a chip and plugs it in again.
-func unplugged(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
-	d.Unplug()
-	plug(t, bed, c)
-}
-
 // TestBridgeFaults: each fault ends a reduction with a clear error, and the card works
 // afterwards. The card does not notice the fault: it still has half a frame, an owner and a job.
 func TestBridgeFaults(t *testing.T) {
 	t.Parallel()
-	halts := func(endpoint uint8) func(*testing.T, *rig.Card, *testbed.Testbed, *testbed.Device) {
-		return func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(endpoint) }
-	}
 	eachBridge(t, func(t *testing.T, b bridge) {
 		faults := []fault{
-			{"stall in", halts(b.in), "it halted an endpoint"},
-			{"stall out", halts(b.out), "it halted an endpoint"},
-			{"unplug", unplugged, "it was unplugged"},
+			{"stall in", halt(b.in), false, "it halted an endpoint"},
+			{"stall out", halt(b.out), false, "it halted an endpoint"},
+			{"unplug", unplug, true, "it was unplugged"},
 		}
 		if b.chip == ft601 {
-			faults = append(faults, fault{"stall commands", halts(0x01), "it halted an endpoint"})
+			faults = append(faults, fault{"stall commands", halt(0x01), false, "it halted an endpoint"})
 		}
 		for _, f := range faults {
 			t.Run(f.name, func(t *testing.T) {
@@ -265,8 +255,7 @@ func TestBridgeFaults(t *testing.T) {
 				bed := machine(t)
 				c := newBridged(t, b.chip, "A1")
 				d := plug(t, bed, c)
-				over := make(chan bool)
-				c.After(middle, func() { f.do(t, c, bed, d); close(over) })
+				over := f.strikes(t, c, bed, d, middle, 1)
 				r := reduce(t, bed, long, "-card", b.scheme)
 				require.Equal(t, 1, r.status, r.errs)
 				words(t, r.errs, "card "+b.scheme+" disconnected: "+f.says)
@@ -285,19 +274,8 @@ func TestBridgeCarryOn(t *testing.T) {
 	c := newBridged(t, ft601, "A1")
 	d := plug(t, bed, c)
 	const times = 3
-	left, over := times, make(chan bool)
-	var again func()
-	again = func() {
-		unplugged(t, c, bed, d)
-		if d = bed.Newest(); left > 1 {
-			left--
-			c.After(middle/3, again)
-		} else {
-			close(over)
-		}
-	}
-	c.After(middle/3, again)
-	r := reduce(t, bed, long, "-card", "ft60x:", "-carry-on", "30s", "-stats")
+	over := fault{do: unplug, unplugs: true}.strikes(t, c, bed, d, middle/3, times)
+	r := reduce(t, bed, long, "-card", "ft60x:", "-carry-on", patience.String(), "-stats")
 	require.Equal(t, 0, r.status, r.errs)
 	<-over
 	words(t, r.out, fmt.Sprintf("outages %d", times))
@@ -317,8 +295,7 @@ func TestBridgeCancel(t *testing.T) {
 				line := reduceArgs(t, long, "-card", b.scheme)
 				for range 2 {
 					cmd, out, errs := command(t, bed, program, line...)
-					require.NoError(t, cmd.Start())
-					c.After(middle, func() { cmd.Process.Signal(signal) })
+					startAndSignal(t, cmd, c, signal)
 					r := ended(t, cmd, out, errs)
 					require.NotEqual(t, 0, r.status)
 					if signal == syscall.SIGINT {

@@ -126,7 +126,7 @@ func TestClaimed(t *testing.T) {
 	plug(t, bed, c)
 	begun := make(chan bool)
 	c.After(middle, func() { close(begun) })
-	cmd, out, errs := command(t, bed, program, "bench", "-card", "usb:", "-time", "1m")
+	cmd, out, errs := command(t, bed, program, "bench", "-card", "usb:", "-time", "1h")
 	require.NoError(t, cmd.Start())
 	<-begun
 	r := tributary(t, bed, "reset", "-card", "usb:")
@@ -153,20 +153,53 @@ func TestNoPermission(t *testing.T) {
 
 // fault is a fault of a card in the middle of a reduction.
 type fault struct {
-	name string
-	do   func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device)
-	says string // part of the reduction's error
+	name    string
+	do      func(c *rig.Card, d *testbed.Device)
+	unplugs bool   // the test plugs the card in again
+	says    string // part of the reduction's error
 }
 
 var faults = []fault{
-	{"stall in", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBIn) },
-		"card usb: disconnected: it halted an endpoint"},
-	{"stall out", func(_ *testing.T, c *rig.Card, _ *testbed.Testbed, _ *testbed.Device) { c.Halt(wire.USBOut) },
-		"card usb: disconnected: it halted an endpoint"},
-	{"unplug", func(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device) {
-		d.Unplug()
-		plug(t, bed, c)
-	}, "card usb: disconnected: it was unplugged"},
+	{"stall in", halt(wire.USBIn), false, "card usb: disconnected: it halted an endpoint"},
+	{"stall out", halt(wire.USBOut), false, "card usb: disconnected: it halted an endpoint"},
+	{"unplug", unplug, true, "card usb: disconnected: it was unplugged"},
+}
+
+// halt returns a fault that halts an endpoint.
+func halt(endpoint uint8) func(*rig.Card, *testbed.Device) {
+	return func(c *rig.Card, _ *testbed.Device) { c.Halt(endpoint) }
+}
+
+// unplug is the fault that unplugs the card.
+func unplug(_ *rig.Card, d *testbed.Device) { d.Unplug() }
+
+// strikes makes a fault happen a number of times, each time after some more bytes to a card. It
+// closes over when the card is plugged in again after the last time.
+func (f fault) strikes(t *testing.T, c *rig.Card, bed *testbed.Testbed, d *testbed.Device, bytes int64, times int) (over chan bool) {
+	over = make(chan bool)
+	plugged := make(chan *testbed.Device, 1)
+	plugged <- d
+	var strike func()
+	strike = func() {
+		d := <-plugged
+		f.do(c, d)
+		times--
+		last := times == 0
+		if !last { // before the card gets more bytes
+			c.After(bytes, strike)
+		}
+		go func() {
+			if f.unplugs {
+				d = plug(t, bed, c)
+			}
+			plugged <- d
+			if last {
+				close(over)
+			}
+		}()
+	}
+	c.After(bytes, strike)
+	return over
 }
 
 // TestFaults: each fault ends a reduction with a clear error, and the card works afterwards.
@@ -178,8 +211,7 @@ func TestFaults(t *testing.T) {
 			bed := machine(t)
 			c := newCard(t, "A1")
 			d := plug(t, bed, c)
-			over := make(chan bool)
-			c.After(middle, func() { f.do(t, c, bed, d); close(over) })
+			over := f.strikes(t, c, bed, d, middle, 1)
 			r := reduce(t, bed, long, "-card", "usb:")
 			require.Equal(t, 1, r.status, r.errs)
 			words(t, r.errs, f.says)
@@ -200,19 +232,8 @@ func TestCarryOn(t *testing.T) {
 			c := newCard(t, "A1")
 			d := plug(t, bed, c)
 			const times = 3
-			left, over := times, make(chan bool)
-			var again func()
-			again = func() {
-				f.do(t, c, bed, d)
-				if d = bed.Newest(); left > 1 {
-					left--
-					c.After(middle/3, again)
-				} else {
-					close(over)
-				}
-			}
-			c.After(middle/3, again)
-			r := reduce(t, bed, long, "-card", "usb:", "-carry-on", "30s", "-stats")
+			over := f.strikes(t, c, bed, d, middle/3, times)
+			r := reduce(t, bed, long, "-card", "usb:", "-carry-on", patience.String(), "-stats")
 			require.Equal(t, 0, r.status, r.errs)
 			<-over
 			words(t, r.out, fmt.Sprintf("outages %d", times))
@@ -261,8 +282,7 @@ func TestCancel(t *testing.T) {
 			line := reduceArgs(t, long, "-card", "usb:")
 			for range 3 {
 				cmd, out, errs := command(t, bed, program, line...)
-				require.NoError(t, cmd.Start())
-				c.After(middle, func() { cmd.Process.Signal(signal) })
+				startAndSignal(t, cmd, c, signal)
 				r := ended(t, cmd, out, errs)
 				require.NotEqual(t, 0, r.status)
 				if signal == syscall.SIGINT {
@@ -275,6 +295,15 @@ func TestCancel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startAndSignal starts a command, and sends it a signal in the middle of its data.
+func startAndSignal(t *testing.T, cmd *exec.Cmd, c *rig.Card, signal os.Signal) {
+	t.Helper()
+	started := make(chan *os.Process, 1)
+	c.After(middle, func() { (<-started).Signal(signal) })
+	require.NoError(t, cmd.Start())
+	started <- cmd.Process
 }
 
 // buildLoop builds the command loop.

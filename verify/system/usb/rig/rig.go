@@ -160,20 +160,27 @@ type counted struct {
 func (l *counted) Write(p []byte) (int, error) {
 	n, err := l.Conn.Write(p)
 	c := l.card
-	passed := c.passed.Add(int64(n))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.do != nil && passed >= c.at {
-		go c.do()
-		c.do = nil
+	if do := c.due(c.passed.Add(int64(n))); do != nil {
+		do()
 	}
 	return n, err
+}
+
+// due returns what is to be done when so many bytes have passed, once.
+func (c *Card) due(passed int64) (do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if passed >= c.at {
+		do, c.do = c.do, nil
+	}
+	return do
 }
 
 // CloseWrite passes the half close of sockets through.
 func (l *counted) CloseWrite() error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 
-// After calls do after this many more bytes to the card.
+// After calls do after this many more bytes to the card. The card gets no further bytes before do
+// returns, so do must not wait for the card.
 func (c *Card) After(bytes int64, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -114,18 +114,6 @@ func (t *Testbed) Plug(conn net.Conn, name string) (*Device, error) {
 	return d, nil
 }
 
-// Newest returns the device that was plugged in last, or nil if it is gone.
-func (t *Testbed) Newest() *Device {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for d := range t.devices {
-		if d.number == t.number {
-			return d
-		}
-	}
-	return nil
-}
-
 // Device is a plugged device.
 type Device struct {
 	bed      *Testbed
