@@ -24,7 +24,8 @@
 module agg_up_owed #(
     parameter integer JOBS      = 1,
     parameter integer JOB_BITS  = 1,
-    parameter integer SLOT_BITS = 4
+    parameter integer SLOT_BITS = 4,
+    parameter integer TIME      = 26  // width of a time; JOB_REPEAT has one bit less
 ) (
     input wire clk,
     input wire rst,
@@ -35,7 +36,7 @@ module agg_up_owed #(
     input wire [SLOT_BITS*JOBS-1:0] slot_mask,  // 2 * window - 1
     input wire [SLOT_BITS*JOBS-1:0] slot_base,
     input wire [32*JOBS-1:0] job_first,
-    input wire [25*JOBS-1:0] job_repeat,  // cycles
+    input wire [(TIME-1)*JOBS-1:0] job_repeat,  // cycles
     input wire clear,  // the slot becomes empty; without other events of it
     input wire [SLOT_BITS-1:0] clear_slot,
 
@@ -105,8 +106,7 @@ module agg_up_owed #(
 
   // -- Operations on rows ---------------------------------------------------------------------------
 
-  // Times wrap after 2^TIME cycles, four times the longest JOB_REPEAT. Rows are examined more often.
-  localparam integer TIME = 26;
+  // Times wrap after 2^TIME cycles. Rows are examined more often.
   localparam integer ROW = TIME + 2;
 
   reg [ROW-1:0] rows[0:SLOTS-1];  // {owed, young, until}
@@ -161,9 +161,9 @@ module agg_up_owed #(
       entered_reg <= 1'b0;
     end
 
-    now_reg <= now_reg + 26'd1;
+    now_reg <= now_reg + 1'b1;
     if (walks) walk_reg <= walk_reg + 1'b1;
-    if (pick_reg) until_reg <= now_reg + {1'b0, job_repeat[25*scan_job_reg+:25]};
+    if (pick_reg) until_reg <= now_reg + {1'b0, job_repeat[(TIME-1)*scan_job_reg+:TIME-1]};
 
     op_reg        <= 1'b1;
     op_keeps_reg  <= again || walks;
@@ -193,7 +193,7 @@ module agg_up_owed #(
       end
     end
     if (rst) begin
-      now_reg       <= 26'd0;
+      now_reg       <= {TIME{1'b0}};
       walk_reg      <= {SLOT_BITS{1'b0}};
       entered_reg   <= 1'b0;
       op_reg        <= 1'b0;
@@ -313,6 +313,285 @@ module agg_up_owed #(
   assign pick_valid = pick_reg;
   assign pick_slot  = at_slot_reg;
   assign pick_job   = scan_job_reg;
+
+`ifdef FORMAL
+`ifndef PROMISED
+  `define PROMISED assert
+`endif
+
+  // Two jobs of two slots each, or one of all four
+  (* anyconst *) reg whole;
+  wire [SLOT_BITS-1:0] w = whole ? SLOTS / 2 : SLOTS / 4;
+  wire [SLOT_BITS-1:0] m = 2 * w - 1;
+  wire [SLOTS-1:0] of_job_1 = whole ? 0 : {SLOTS{1'b1}} << SLOTS / 2;
+  reg was_reset = 1'b0;
+
+  // The life of each slot in its job: it has a VID, its own sum has begun, its final sum is taken, and
+  // is in the cache
+  reg [SLOTS-1:0] known, exists, ended, settled;
+  reg [SLOTS-1:0] turned_0;  // one cycle ago
+  reg [SLOTS-1:0] begun_0, begun_1, begun_2, begun_3;  // one to four cycles ago
+  reg [SLOTS-1:0] taken_0, taken_1, taken_2, taken_3;
+  reg [SLOTS-1:0] settled_0, settled_1, settled_2;
+  reg [SLOTS-1:0] emptied;  // since the last event of its job
+  reg [32*SLOTS-1:0] vids;
+  wire event_now = turn_over || again || taken;
+  wire [SLOTS-1:0] at_slot = 1 << slot;
+  wire [SLOTS-1:0] turns = turn_over ? at_slot : 0;
+  wire [SLOTS-1:0] begins = enter ? 1 << enter_slot : 0;
+  wire [SLOTS-1:0] reductions = reduced ? 1 << reduced_slot : 0;
+  wire [SLOTS-1:0] settles = reductions & ended;
+  wire [SLOTS-1:0] clears = clear ? 1 << clear_slot : 0;
+  wire [SLOTS-1:0] flushes = (flush[0] ? ~of_job_1 : 0) | (flush[1] ? of_job_1 : 0);
+  reg [SLOTS-1:0] flushed;  // its job ended one cycle ago
+  reg [JOBS-1:0] flush_was;
+  reg [4*JOBS-1:0] quiet;  // cycles of flush since the last event of the job, at most 15
+  reg enter_was, event_was;
+  reg [2:0] busy;  // cycles without one for a pick
+  reg [3:0] waits;  // cycles since the pick, at most 15
+  reg [32*JOBS-1:0] first_was;
+  reg [(TIME-1)*JOBS-1:0] repeat_was;
+
+  // What each slot owes when its operations are over, what is counted, and what may leave
+  reg [SLOTS-1:0] owes, counted, may, near;
+  reg [SLOT_BITS:0] sum_0, sum_1;
+  reg [31:0] ahead_of;
+  reg [SLOT_BITS-1:0] other;
+  integer f, g, i;
+
+  // For any slot: is its sum due, and when was it sent?
+  (* anyconst *) reg [SLOT_BITS-1:0] watched;
+  reg due, was_sent;
+  reg [TIME-1:0] since, unseen;  // cycles since it was sent, and since its row was examined
+  wire [TIME-2:0] its_repeat = job_repeat[(TIME-1)*of_job_1[watched]+:TIME-1];
+  wire it_picks = picks && at_slot_reg == watched;
+  wire its_young = was_sent &&
+      ((sent_reg && at_slot_reg == watched) || {1'b0, since} + 1'b1 < its_repeat);
+  wire [ROW-1:0] its_row = rows[watched];
+  wire [TIME-1:0] its_until = now_reg + its_repeat - since;
+  wire [TIME-1:0] late_by = since - its_repeat;
+  wire records = sent_reg || (op_reg && op_sent_reg);
+  wire recording = records && at_slot_reg == watched;
+
+  always @* begin
+    sum_0 = 0;
+    sum_1 = 0;
+    for (f = 0; f < SLOTS; f = f + 1) begin
+      owes[f] = op_reg && op_slot_reg == f ? owed_next : rows[f][ROW-1];
+      if (entered_reg && entered_slot_reg == f) owes[f] = 1'b1;
+      if (sent_reg && at_slot_reg == f) owes[f] = 1'b0;
+      counted[f] = rows[f][ROW-1] && known[f] && !turned_0[f];
+      if (of_job_1[f]) sum_1 = sum_1 + counted[f];
+      else sum_0 = sum_0 + counted[f];
+      other = f ^ w;
+      ahead_of = vids[32*other+:32] - vids[32*f+:32];
+      near[f] = !(known[f] && known[other]) || {3{ahead_of[31]}} == ahead_of[31:29];
+      ahead_of = ahead_of + w;
+      may[f] = known[other] ? !ahead_of[31] && (ahead_of != 0 || settled[other]) :
+          vids[32*f+:32] - job_first[32*of_job_1[f]+:32] < w;
+    end
+  end
+
+  always @(posedge clk) begin
+    if (rst) was_reset <= 1'b1;
+    flush_was <= flush;
+    flushed <= flushes;
+    first_was <= job_first;
+    repeat_was <= job_repeat;
+    enter_was <= enter && !rst;
+    event_was <= event_now && !rst;
+    waits <= picks ? 0 : waits + !(&waits);
+    busy <= rst || !(event_now || entered_reg) ? 0 : busy + !(&busy);
+    turned_0 <= turns;
+    {begun_3, begun_2, begun_1, begun_0} <= {begun_2, begun_1, begun_0, begins};
+    {taken_3, taken_2, taken_1, taken_0} <= {
+      taken_2, taken_1, taken_0, taken ? at_slot : {SLOTS{1'b0}}
+    };
+    {settled_2, settled_1, settled_0} <= {settled_1, settled_0, settles};
+    known <= rst ? 0 : (known | turns) & ~flushes;
+    exists <= rst ? 0 : ((exists & ~turns) | begins) & ~flushes;
+    ended <= rst ? 0 : ((ended & ~turns) | (taken ? at_slot : 0)) & ~flushes;
+    settled <= rst ? 0 : ((settled & ~turns) | settles) & ~flushes;
+    emptied <= rst ? 0 : (emptied | clears) & ~turns & ~reductions & ~(flushes & ~flushed);
+    if (turn_over) vids[32*slot+:32] <= vid;
+    for (g = 0; g < JOBS; g = g + 1)
+    if (rst || !flush[g] || (event_now && job == g) || (enter && enter_job == g))
+      quiet[4*g+:4] <= 0;
+    else quiet[4*g+:4] <= quiet[4*g+:4] + !(&quiet[4*g+:4]);
+
+    // The definition: a sum is due from its beginning, or a repeat, until it is sent or the final sum
+    // is taken.
+    since  <= pick_reg && at_slot_reg == watched ? 1 : since + !(&since);
+    unseen <= op_reg && op_slot_reg == watched ? 0 : unseen + 1'b1;
+    if (begins[watched] || (again && slot == watched && !its_young)) due <= 1'b1;
+    if (it_picks || (taken && slot == watched) || turns[watched] || flushes[watched] || rst)
+      due <= 1'b0;
+    was_sent <= it_picks || (was_sent && !turns[watched]);
+  end
+
+  always @* begin
+    if (rst) `PROMISED(&flush);  // agg_jobs
+    if (was_reset && !rst) begin
+      // agg_jobs: a job has its slots and settings until it has ended, and it has when nothing of it
+      // is under way and its slots are empty.
+      `PROMISED(job_window == {2'd1, w} && slot_mask == {2'd1, m} && slot_base == {2'd2, 2'd0});
+      `PROMISED(!event_now || job == of_job_1[slot]);
+      `PROMISED(!enter || enter_job == of_job_1[enter_slot]);
+      `PROMISED(!clear || (flushes[clear_slot] && flushed[clear_slot] && !event_now && !reduced));
+      for (i = 0; i < JOBS; i = i + 1) begin
+        if ((known & (i == 0 ? ~of_job_1 : of_job_1)) != 0) begin
+          `PROMISED(job_first[32*i+:32] == first_was[32*i+:32]);
+          `PROMISED(job_repeat[(TIME-1)*i+:TIME-1] == repeat_was[(TIME-1)*i+:TIME-1]);
+        end
+        `PROMISED(flush[i] || !flush_was[i] || quiet[4*i+:4] >= 8);
+      end
+      `PROMISED(&(emptied | flushes | ~flushed));
+      // agg_slots, agg_reader: at most one event, and not in consecutive cycles. One cycle of four has
+      // none.
+      `PROMISED(
+          turn_over + again + taken <= 1 && !(event_now && event_was) && !(enter && enter_was));
+      `PROMISED(busy < 4);
+      // They are in this order, and some cycles are between them, as the sums are.
+      for (i = 0; i < SLOTS; i = i + 1)
+      if (!flushes[i]) begin
+        if (turns[i]) begin
+          `PROMISED(!known[i] || (settled[i] && !settled_0[i] && !settled_1[i] && !settled_2[i]));
+          if (known[i]) `PROMISED(vid == vids[32*i+:32] + m + 1'b1);
+          else `PROMISED(vid - job_first[32*of_job_1[i]+:32] <= m);
+          `PROMISED(((vid ^ i) & m) == 0);
+        end
+        if (begins[i]) `PROMISED(known[i] && !exists[i] && !turned_0[i] && !turns[i]);
+        if ((again || taken) && slot == i)
+          `PROMISED(
+              exists[i] && !ended[i] && !(begun_0[i] || begun_1[i] || begun_2[i] || begun_3[i]));
+        if (settles[i])
+          `PROMISED(!settled[i] && !(taken_0[i] || taken_1[i] || taken_2[i] || taken_3[i]));
+      end
+      if (reduced && !flushes[reduced_slot]) `PROMISED(ended[reduced_slot]);
+      `PROMISED(&near);
+      `PROMISED(unseen < 1 << TIME - 2);  // rows are examined before times wrap
+    end
+
+    if (was_reset && !rst) begin
+      // The scan
+      assert (at_reg != 0 && (at_reg & (at_reg - 1'b1)) == 0);
+      assert (!records || at_reg[STATE_SENT]);
+      assert (!(sent_reg && op_reg && op_sent_reg) && (!pick_reg || sent_reg));
+      for (i = 0; i < JOBS; i = i + 1)
+      assert (!owing_reg[i] || (ats_reg[i] & ~slot_mask[SLOT_BITS*i+:SLOT_BITS]) == 0);
+      if (!at_reg[STATE_TURN])
+        assert (at_slot_reg == (base | place_reg) && scan_job_reg == of_job_1[at_slot_reg]);
+      if (at_reg[STATE_LOOK] || at_reg[STATE_DECIDE] || at_reg[STATE_OFFER])
+        assert (scan_owed_reg == rows[at_slot_reg][ROW-1]);
+      if (at_reg[STATE_OFFER]) assert (known[at_slot_reg] && scan_owed_reg && owes[at_slot_reg]);
+      if (pick_valid) assert (pick_slot == at_slot_reg && pick_job == scan_job_reg);
+
+      // A pick is recorded before its slot turns over, and before its job has ended.
+      if (sent_reg) assert (waits <= busy);
+      if (at_reg[STATE_SENT]) assert (waits <= (sent_reg ? 3 : records ? 4 : 5));
+      if (records) begin
+        assert (exists[at_slot_reg] || flushed[at_slot_reg]);
+        if (ended[at_slot_reg])
+          assert (taken_0[at_slot_reg] || (waits > 0 && taken_1[at_slot_reg]) || waits > 3 ||
+                  (waits > 1 && taken_2[at_slot_reg]) || (waits > 2 && taken_3[at_slot_reg]));
+        if (settled[at_slot_reg]) assert (waits > 4);
+      end
+      for (i = 0; i < JOBS; i = i + 1) begin
+        if (flush_was[i]) assert (counts_reg[i] == 0 && !owing_reg[i]);
+        if (!flush_was[i]) assert (quiet[4*i+:4] == 0);
+        if (quiet[4*i+:4] >= 3)
+          assert (at_reg[STATE_SENT] || at_reg[STATE_TURN] || scan_job_reg != i);
+        if (at_reg[STATE_SENT] && scan_job_reg == i) assert (waits + 1'b1 >= quiet[4*i+:4]);
+        if (quiet[4*i+:4] >= 4)
+          assert (!(op_reg && op_counts_reg && !op_sent_reg && op_job_reg == i) &&
+                  !(entered_reg && entered_job_reg == i));
+      end
+
+      // Operations, rows, and what they count
+      if (op_reg) assert (row == rows[op_slot_reg]);
+      assert (counts_reg[0] == sum_0 && counts_reg[1] == sum_1);
+      assert (owing_reg == {sum_1 != 0, sum_0 != 0});
+      if (entered_reg) begin
+        assert (begun_0[entered_slot_reg] || begun_1[entered_slot_reg]);
+        assert (entered_job_reg == of_job_1[entered_slot_reg]);
+      end
+      assert (!op_reg || !op_counts_reg || op_job_reg == of_job_1[op_slot_reg]);
+      assert (op_again_reg + op_enter_reg + op_sent_reg <= 1);
+      if (op_reg && op_enter_reg) assert (begun_1[op_slot_reg] || begun_2[op_slot_reg]);
+      for (i = 0; i < SLOTS; i = i + 1) begin
+        if (flushed[i]) assert (!known[i]);
+        assert (!settled[i] || ended[i]);
+        assert (!ended[i] || exists[i]);
+        assert (!exists[i] || known[i]);
+        assert (emptied[i] ? !known[i] : known[i] || flushed[i]);
+        assert (!(begun_0[i] || begun_1[i] || begun_2[i]) || exists[i] || flushed[i]);
+        assert (!emptied[i] || (!own_vids[i][32] && !other_vids[i][32]));
+        if (known[i]) begin
+          assert (own_vids[i][32] && other_vids[i][32]);
+          if (!exists[i] || ended[i]) assert (!owes[i]);
+          if (!turned_0[i] && !exists[i]) assert (!rows[i][ROW-1]);
+          if (entered_reg && entered_slot_reg == i) assert (exists[i] && !rows[i][ROW-1]);
+          if (op_reg && op_slot_reg == i) begin
+            if (op_enter_reg) assert (exists[i] && !rows[i][ROW-1]);
+            if (op_again_reg) assert (exists[i]);
+          end
+        end
+      end
+`ifdef TIMES
+
+      // The times of the watched slot, and its debt
+      if (known[watched] && !flushes[watched] && !ended[watched]) begin
+        if (!was_sent) begin
+          assert (!recording && (turned_0[watched] || !its_row[TIME]));
+        end else if (recording) begin
+          assert (pick_reg || (until_reg == its_until && since == waits));
+        end else begin
+          assert (its_row[TIME-1:0] == its_until || !its_row[TIME]);
+          assert (its_row[TIME] || since >= its_repeat);
+          assert (!its_row[TIME] || since < its_repeat || late_by <= unseen + 8);
+        end
+        if (was_sent)
+          assert (exists[watched] && !(entered_reg && entered_slot_reg == watched) &&
+                  !(op_reg && op_enter_reg && op_slot_reg == watched));
+      end
+      if (known[watched]) assert (due == owes[watched]);
+      if (it_picks) assert (due && exists[watched] && !ended[watched]);
+`endif
+`ifdef ORDER
+
+      // VIDs, and what may leave
+      for (i = 0; i < SLOTS; i = i + 1) begin
+        if (emptied[i]) begin
+          assert (!finals[i][1] || (clear_reg && done_slot_reg == i));
+          assert (!(reduced_reg && done_slot_reg == i));
+        end
+        if (known[i]) begin
+          assert (own_vids[i][31:0] == vids[32*i+:32] && other_vids[i][31:0] == vids[32*i+:32]);
+          assert (((vids[32*i+:32] ^ i) & m) == 0);
+          assert (parities[i] == parity_of(vids[32*i+:SLOT_BITS+1], m));
+          if (settled[i]) begin
+            assert (finals[i] == {1'b1, parities[i]} ||
+                    (reduced_reg && done_slot_reg == i && parity_reg == parities[i]));
+          end else begin
+            assert (finals[i] != {1'b1, parities[i]});
+            assert (!((reduced_reg || clear_reg) && done_slot_reg == i));
+          end
+        end
+      end
+      if (at_reg[STATE_OFFER]) assert (may[at_slot_reg]);
+`endif
+`ifdef COVER
+
+      // Short ways to what can happen: one job, without events at its end
+      assume (flush[1] && !(flush[0] && (event_now || enter || reduced)));
+      assume (job_first == 0 && vid < 16);
+      cover (it_picks && !was_sent && known[watched^w]);
+      cover (it_picks && !was_sent && !known[watched^w]);
+      cover (again && known[watched] && slot == watched && its_young && !due);
+`endif
+    end
+  end
+`endif
 
 endmodule
 
