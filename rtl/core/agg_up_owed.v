@@ -353,7 +353,7 @@ module agg_up_owed #(
   reg [(TIME-1)*JOBS-1:0] repeat_was;
 
   // What each slot owes when its operations are over, what is counted, and what may leave
-  reg [SLOTS-1:0] owes, counted, may, near;
+  reg [SLOTS-1:0] owes, counted, may, beside;
   reg [SLOT_BITS:0] sum_0, sum_1;
   reg [31:0] ahead_of;
   reg [SLOT_BITS-1:0] other;
@@ -385,7 +385,7 @@ module agg_up_owed #(
       else sum_0 = sum_0 + counted[f];
       other = f ^ w;
       ahead_of = vids[32*other+:32] - vids[32*f+:32];
-      near[f] = !(known[f] && known[other]) || {3{ahead_of[31]}} == ahead_of[31:29];
+      beside[f] = !(known[f] && known[other]) || {3{ahead_of[31]}} == ahead_of[31:29];
       ahead_of = ahead_of + w;
       may[f] = known[other] ? !ahead_of[31] && (ahead_of != 0 || settled[other]) :
           vids[32*f+:32] - job_first[32*of_job_1[f]+:32] < w;
@@ -468,7 +468,7 @@ module agg_up_owed #(
           `PROMISED(!settled[i] && !(taken_0[i] || taken_1[i] || taken_2[i] || taken_3[i]));
       end
       if (reduced && !flushes[reduced_slot]) `PROMISED(ended[reduced_slot]);
-      `PROMISED(&near);
+      `PROMISED(&beside);
       `PROMISED(unseen < 1 << TIME - 2);  // rows are examined before times wrap
     end
 

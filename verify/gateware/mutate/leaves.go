@@ -192,7 +192,7 @@ var campaignLeaves = []leaf{
 	{"agg_up_finish", "up_finish", nil, parent},
 	{"agg_up_jobs", "up_jobs", nil, parent},
 	{"agg_up_masks", "up_masks", nil, parent},
-	{"agg_up_owed", "", small, parent},
+	{"agg_up_owed", "up_owed", small, parent},
 	{"agg_up_receive", "up_receive", nil, parent},
 	{"agg_up_registers", "up_registers", nil, parent},
 	{"agg_parent_table", "", []string{"test_parent_table.py::test_agg_parent_table[several]"}, nil},
