@@ -41,16 +41,16 @@ func (s *Server) accept(listener net.Listener, control *handedOver, serving *syn
 			continue
 		}
 		if limit := s.guards.arrive(); limit != "" {
-			conn.Close()
 			s.meters.limited.WithLabelValues(limit).Inc()
 			s.meters.closed.WithLabelValues(closedLimit).Inc()
+			conn.Close()
 			refused.do(func(n int) { s.options.Log.Warn("connections refused", "limit", limit, "refused", n) })
 			continue
 		}
 		serving.Go(func() {
 			if err := s.open(conn, control); err != nil {
-				conn.Close()
 				s.meters.closed.WithLabelValues(err.cause).Inc()
+				conn.Close()
 				refused.do(func(n int) {
 					s.options.Log.Info("connection closed", "from", conn.RemoteAddr(), "why", err.text, "refused", n)
 				})
@@ -106,9 +106,9 @@ func (s *Server) open(conn net.Conn, control *handedOver) *notOpened {
 	case controlTag:
 		_ = conn.SetDeadline(time.Time{})
 		unopened() // its stream counts from here, maybe before hand returns
-		if err := control.hand(&tagged{Conn: conn, tag: bytes.NewReader(tag[:]), closed: leave}); err != nil {
-			conn.Close()
-			leave()
+		handed := &tagged{Conn: conn, tag: bytes.NewReader(tag[:]), closed: leave}
+		if control.hand(handed) != nil {
+			handed.Close()
 		}
 		return nil
 	case dataTag:
