@@ -238,7 +238,6 @@ func (v *service) Attach(stream grpc.BidiStreamingServer[protocol.ToDaemon, prot
 	if session == nil {
 		return err
 	}
-	defer s.guards.sessions.leave()
 	stop := context.AfterFunc(s.running, func() { session.end(errors.New(stoppedText)) })
 	defer stop()
 	log := s.options.Log.With("client", session.name, "card", session.card.name)
@@ -385,5 +384,6 @@ func (s *Server) leave(session *session) {
 	s.mu.Lock()
 	delete(s.sessions, session.key)
 	s.mu.Unlock()
+	s.guards.sessions.leave() // before anybody sees that the session has gone
 	session.gone()
 }
