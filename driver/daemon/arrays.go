@@ -266,8 +266,13 @@ func (j *job) late(vid uint32) (mask uint64) {
 	return mask
 }
 
+// mostAnswered is how many messages may wait for a client whose question is answered.
+const mostAnswered = queueMessages / 2
+
+// takeAsk answers a question, unless the client has not read much: it asks again. Each of its seats asks ten
+// times a second, and the questions of a pause come at once.
 func (j *job) takeAsk(seat *seat, p *protocol.Ask) {
-	if j.state == running && j.arrays != nil {
+	if j.state == running && j.arrays != nil && len(seat.session.messages) < mostAnswered {
 		seat.session.tell(missing(j.nonce, p.Vid, j.late(p.Vid), false))
 	}
 }

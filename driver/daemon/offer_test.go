@@ -98,3 +98,20 @@ func TestBatch(t *testing.T) {
 		t.Error("a batch goes on beyond the buffer")
 	}
 }
+
+// TestQuestionsEndNoSession: a daemon that pauses for seconds finds many questions of many seats at once. Their
+// answers leave room for other messages. They once filled the queue, which ended the session.
+func TestQuestionsEndNoSession(t *testing.T) {
+	s := newSession(&card{}, context.Background(), &protocol.Hello{})
+	j := &job{state: running, arrays: &arrays{per: []*arraySeat{{}}}}
+	for range 2 * queueMessages {
+		j.takeAsk(&seat{session: s}, &protocol.Ask{})
+	}
+	s.tell(&protocol.ToClient{Message: &protocol.ToClient_Stop{Stop: &protocol.Stop{}}})
+	if err := context.Cause(s.over); err != nil {
+		t.Errorf("the session has ended: %v", err)
+	}
+	if answer := (<-s.messages).GetMissing(); answer.GetMask() != 1 {
+		t.Errorf("got %v", answer)
+	}
+}
