@@ -165,9 +165,15 @@ func metric(t testing.TB, s *daemon.Server, name string) float64 {
 // awaitMetric waits until a metric has a value.
 func awaitMetric(t testing.TB, s *daemon.Server, name string, want float64) {
 	t.Helper()
-	for ctx := testContext(t); metric(t, s, name) != want; {
+	awaitMetricIs(t, s, name, fmt.Sprint(want), func(x float64) bool { return x == want })
+}
+
+// awaitMetricIs waits until a metric has one of some values.
+func awaitMetricIs(t testing.TB, s *daemon.Server, name, want string, is func(float64) bool) {
+	t.Helper()
+	for ctx := testContext(t); !is(metric(t, s, name)); {
 		if ctx.Err() != nil {
-			t.Fatalf("%s is %g, want %g", name, metric(t, s, name), want)
+			t.Fatalf("%s is %g, want %s", name, metric(t, s, name), want)
 		}
 		time.Sleep(pollTime)
 	}

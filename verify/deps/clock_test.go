@@ -18,7 +18,7 @@ var sleepers = map[string]string{
 	"driver/collective/helpers_test.go noLeak":          "looks again and again until no goroutine is left",
 	"driver/congested_test.go ReadPackets":              "a link of tests in bubbles alone",
 	"driver/daemon/limits_test.go awaitReadyz":          "asks again and again until it has the answer",
-	"driver/daemon/limits_test.go awaitMetric":          "asks again and again until it has the answer",
+	"driver/daemon/limits_test.go awaitMetricIs":        "asks again and again until it has the answer",
 	"driver/daemon/rogue_test.go beside":                "looks again and again until goroutines have ended",
 	"driver/carry_test.go init":                         "opens cards for tests in bubbles alone",
 	"driver/carry_test.go Read":                         "a link of tests in bubbles alone",

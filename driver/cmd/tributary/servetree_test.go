@@ -42,7 +42,7 @@ func TestServeATree(t *testing.T) {
 		{"card": %q, "parent": %q, "workers": 1},
 		{"card": %q, "parent": %q, "inputs": ["r4.npy", "r5.npy"]}
 	]}`, root, left, root, middle, root, leaf, middle)
-	daemon, ready := startServe(t, "-tree", "tree.json", "-listen", "unix:s", "-wait", "2s")
+	daemon, ready := startServe(t, "-tree", "tree.json", "-listen", "unix:s", "-wait", "10s")
 	require.Equal(t, "serving at unix:s: tree0 (tree.json)\n", ready)
 
 	sum := func(name string, args ...string) said {

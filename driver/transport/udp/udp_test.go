@@ -147,10 +147,15 @@ func TestOptions(t *testing.T) {
 
 // TestRefused: a closed port is an error of both directions, with its remedy.
 func TestRefused(t *testing.T) {
-	card, link := peer(t)
-	card.Close()
+	// A connected socket does not hear others, and nobody else can open its port meanwhile.
+	closed, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 9})
+	require.NoError(t, err)
+	defer closed.Close()
+	link, err := Open(t.Context(), transport.Request{Address: closed.LocalAddr().String()})
+	require.NoError(t, err)
+	defer link.Close()
 	require.NoError(t, link.WritePackets([]byte("hello"), []int{5}))
-	_, err := link.ReadPackets([]transport.Packet{{Bytes: make([]byte, 100)}})
+	_, err = link.ReadPackets([]transport.Packet{{Bytes: make([]byte, 100)}})
 	var network *NetworkError
 	require.ErrorAs(t, err, &network)
 	require.Contains(t, err.Error(), "nothing listens on UDP port")
