@@ -28,7 +28,7 @@ func (j *job) setNeighbours(ctx context.Context) error {
 	}
 	most := c.driver.Info().Ports
 	hosts, ok := placeNeighbours(c.neighbours, j.hosts(), c.hostsOfOthers(j), most)
-	if !ok && c.awaitParting(ctx) {
+	if !ok && c.awaitParting() {
 		hosts, ok = placeNeighbours(c.neighbours, j.hosts(), c.hostsOfOthers(j), most)
 	}
 	if !ok {
@@ -66,15 +66,12 @@ func (c *card) hostsOfOthers(than *job) (hosts []driver.Neighbour) {
 
 // awaitParting waits until the queue pairs of jobs that are over now have gone, or nobody waits for them any
 // more. It reports whether there were such jobs.
-func (c *card) awaitParting(ctx context.Context) bool {
+func (c *card) awaitParting() bool {
 	c.mu.Lock()
 	parting := slices.Collect(maps.Values(c.parting))
 	c.mu.Unlock()
 	for _, j := range parting {
-		select {
-		case <-j.rdma.settled:
-		case <-ctx.Done():
-		}
+		j.awaitQueuePairs()
 	}
 	return len(parting) > 0
 }

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -33,4 +35,17 @@ func TestPlaceNeighbours(t *testing.T) {
 		assert.Equal(t, c.after != nil, ok, what)
 		assert.Equal(t, c.after, after, what)
 	}
+}
+
+// TestAwaitPartingEnds: clients that do not report their queue pairs hold up the next job for a while alone.
+func TestAwaitPartingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &card{server: &Server{running: t.Context()}, parting: map[uint64]*job{}}
+		j := &job{card: c, nonce: 1, rdma: &rdma{}, seats: []*seat{{session: &session{}}}}
+		j.part()
+		began := time.Now()
+		assert.True(t, c.awaitParting())
+		assert.Equal(t, dropTimeout, time.Since(began))
+		assert.False(t, c.awaitParting())
+	})
 }

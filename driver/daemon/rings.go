@@ -44,9 +44,8 @@ func (s *session) dataInRings(conn net.Conn) {
 		err = rings.Attach(conn)
 	}
 	s.mu.Unlock()
-	if rings == nil { // the session has ended meanwhile
-		conn.Close()
-		return
+	if rings == nil {
+		return // the session has ended meanwhile
 	}
 	context.AfterFunc(s.over, func() { rings.Close() })
 	if err == nil {
