@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,10 +55,7 @@ func newNetworkedAt(t testing.TB, address, kind string) *networked {
 // power starts a card that knows nothing of earlier ones.
 func (n *networked) power(address string) {
 	n.Helper()
-	socket, err := udp.Listen(address)
-	if err != nil {
-		n.Fatal(err)
-	}
+	socket := bind(n, func() (*udp.Socket, error) { return udp.Listen(address) })
 	card, err := driver.NewNetworkCard(n.kind, socket.Address(), 1)
 	if err != nil {
 		n.Fatal(err)
@@ -66,6 +65,21 @@ func (n *networked) power(address string) {
 	defer n.mu.Unlock()
 	n.name, n.off, n.ended = socket.Name(), off, make(chan error, 1)
 	go func() { n.ended <- socket.Serve(ctx, card) }()
+}
+
+// bind binds a socket, and does so again while another one is in the way: one that connects has its port at all
+// addresses for a moment.
+func bind[T any](t testing.TB, listen func() (T, error)) T {
+	t.Helper()
+	for ctx := testContext(t); ; runtime.Gosched() {
+		socket, err := listen()
+		if err == nil {
+			return socket
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // cut takes the power away.

@@ -197,10 +197,7 @@ func TestTreeCardIsSilent(t *testing.T) {
 	}
 	silent := g.cards[3]
 	silent.cut()
-	nobody, err := net.ListenPacket("udp4", silent.name[len("udp:"):])
-	if err != nil {
-		t.Fatal(err)
-	}
+	nobody := bind(t, func() (net.PacketConn, error) { return net.ListenPacket("udp4", silent.name[len("udp:"):]) })
 	defer nobody.Close()
 	during, err := m.start(ctx, 1000)
 	if err != nil {
