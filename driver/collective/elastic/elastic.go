@@ -348,8 +348,9 @@ func (g *Group) evict() error {
 }
 
 // Close leaves the group: in order if this member has the outcome of every call that it made. It waits for
-// the call under way, and, if the last generation has failed, until the others have that outcome too. Other
-// members go on without this one. Errors: WaitError, if ctx ends before it begins.
+// the call under way, and, if the last generation has failed, until the others have that outcome too. When ctx
+// ends first, it leaves within seconds. Other members go on without this one. Errors: WaitError, if ctx ends while
+// another call is under way.
 func (g *Group) Close(ctx context.Context) error {
 	if err := g.take(ctx); err != nil {
 		return err

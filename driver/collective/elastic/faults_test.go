@@ -351,6 +351,17 @@ func TestLeadersChange(t *testing.T) {
 	m.sums(mates[:2], 2)
 }
 
+// TestClosedLate: a member whose context has ended leaves in order all the same. Others once lost it.
+func TestClosedLate(t *testing.T) {
+	m := newTeam(t, 3)
+	mates := m.joinAll(m.selves("a", "b", "c")...)
+	m.sums(mates, 1)
+	over, cancel := context.WithCancel(m.ctx)
+	cancel()
+	require.NoError(t, mates[2].Close(over))
+	m.sums(mates[:2], 2)
+}
+
 // seated counts the groups that were opened with seats at a card.
 func (m *team) seated() *atomic.Int32 {
 	n := new(atomic.Int32)

@@ -521,15 +521,15 @@ func (k *keeper) plan() Plan {
 	return k.view.plan
 }
 
-// leave ends the goroutine and takes the member out of the group. In order means that nothing is lost with it.
-// release ends the lease.
+// leave ends the goroutine and takes the member out of the group, also when ctx has ended. In order means that
+// nothing is lost with it. release ends the lease.
 func (k *keeper) leave(ctx context.Context, inOrder bool) {
 	k.die()
 	k.wg.Wait()
 	if k.lease == nil || k.holds == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	for { // others may write meanwhile, as when many members leave: the leader's key alone matters
 		s, err := k.engine.Get(ctx, k.prefix)
@@ -558,12 +558,12 @@ func (k *keeper) leave(ctx context.Context, inOrder bool) {
 	}
 }
 
-// release ends the lease.
+// release ends the lease, also when ctx has ended.
 func (k *keeper) release(ctx context.Context) {
 	if k.lease == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	if err := k.lease.Revoke(ctx); err != nil && !errors.As(err, new(*membership.UnavailableError)) {
 		k.cfg.Warn(fmt.Sprintf("the lease of %s: %v", k.own.ID, err))

@@ -36,7 +36,7 @@ type Lease interface {
 	ID() int64
 	// Lost returns a channel that is closed when the lease has ended.
 	Lost() <-chan struct{}
-	// Revoke ends the lease.
+	// Revoke ends the lease. After an error, it is no longer kept alive, and ends after its time.
 	Revoke(ctx context.Context) error
 }
 

@@ -217,6 +217,7 @@ func (e *engine) Close() error {
 type lease struct {
 	*engine
 	id   clientv3.LeaseID
+	stop context.CancelFunc // keeping it alive
 	lost chan struct{}
 	once sync.Once
 }
@@ -228,14 +229,17 @@ func (e *engine) Grant(ctx context.Context, ttl time.Duration) (membership.Lease
 	if err != nil {
 		return nil, e.unavailable(ctx, err)
 	}
-	alive, err := e.client.KeepAlive(e.life, r.ID)
+	life, die := context.WithCancel(e.life)
+	alive, err := e.client.KeepAlive(life, r.ID)
 	if err != nil {
+		die()
 		return nil, e.unavailable(ctx, err)
 	}
-	l := &lease{engine: e, id: r.ID, lost: make(chan struct{})}
+	l := &lease{engine: e, id: r.ID, stop: die, lost: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.leases == nil {
+		die()
 		return nil, e.unavailable(ctx, errors.New("it is closed"))
 	}
 	e.leases[l] = true
@@ -247,21 +251,25 @@ func (e *engine) Grant(ctx context.Context, ttl time.Duration) (membership.Lease
 	return l, nil
 }
 
-func (l *lease) end() { l.once.Do(func() { close(l.lost) }) }
+func (l *lease) end() {
+	l.stop()
+	l.once.Do(func() { close(l.lost) })
+}
 
 func (l *lease) ID() int64             { return int64(l.id) }
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
+// Revoke ends the lease. Without an answer of the server, the lease ends with Close or after its time.
 func (l *lease) Revoke(ctx context.Context) error {
 	defer l.end()
-	l.mu.Lock()
-	delete(l.leases, l)
-	l.mu.Unlock()
 	ctx, stop := l.bounded(ctx)
 	defer stop()
 	_, err := l.client.Revoke(ctx, l.id)
 	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return l.unavailable(ctx, err)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.leases, l)
 	return nil
 }

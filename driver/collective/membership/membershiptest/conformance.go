@@ -3,6 +3,7 @@ package membershiptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ func Run(t *testing.T, start func(t *testing.T) Opener) {
 	open := start(t)
 	for name, test := range map[string]func(*testing.T, *users){
 		"Keys": keys, "Conditions": conditions, "Await": await, "AwaitOld": awaitOld, "Leases": leases,
-		"Close": closing, "Race": race, "Elections": elections, "Ended": ended,
+		"Revoked": revoked, "Close": closing, "Race": race, "Elections": elections, "Ended": ended,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -217,6 +218,27 @@ func leases(t *testing.T, u *users) {
 	require.ErrorAs(t, err, new(*membership.LeaseError))
 	require.NoError(t, two.Revoke(u.ctx))
 	u.until(b, "freed=2")
+}
+
+// revoked: a lease whose Revoke fails is no longer kept alive. Once etcd kept it, and a member that had left stayed
+// in its group.
+func revoked(t *testing.T, u *users) {
+	a, b := u.open(), u.open()
+	over, cancel := context.WithCancel(u.ctx)
+	cancel()
+	for {
+		l, err := a.Grant(u.ctx, time.Second)
+		require.NoError(t, err)
+		_, err = a.Commit(u.ctx, membership.Txn{Put: []membership.Put{{Key: u.key("a"), Lease: l.ID()}}})
+		if errors.As(err, new(*membership.LeaseError)) { // on a busy machine
+			continue
+		}
+		require.NoError(t, err)
+		_ = l.Revoke(over)
+		<-l.Lost()
+		u.until(b)
+		return
+	}
 }
 
 // closing: Close ends an engine's leases, and no other's.
