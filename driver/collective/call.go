@@ -57,6 +57,7 @@ type call struct {
 	stop     context.CancelCauseFunc
 	waiting  atomic.Int64   // the rank that recv waits for; -1 if none
 	sends    sync.WaitGroup // that use arrays
+	unsent   atomic.Int64   // the first rank to which a message could not be sent; -1 if none
 }
 
 // start queues a call.
@@ -69,6 +70,7 @@ func (e *endpoint) start(ctx context.Context, d description, dst, src []byte, ru
 	e.calls++
 	c := &call{endpoint: e, description: d, number: e.calls, size: element.Size(d.format), dst: dst, src: src}
 	c.waiting.Store(-1)
+	c.unsent.Store(-1)
 	p := &Pending{done: make(chan struct{}), what: fmt.Sprintf("%s %d", d.operation, c.number)}
 	before := e.last
 	e.last = p
@@ -184,17 +186,20 @@ func (c *call) chunks(from, to int) iter.Seq2[int, int] {
 // until the call is over, or until a message has come that depends on it.
 func (c *call) send(rank int, phase uint8, step, first int, payload []byte) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.peers[rank].gone {
-		c.mu.Unlock()
 		return c.lost(rank, errBye)
 	}
 	c.stats.Sent += uint64(len(payload))
 	c.peers[rank].called = c.number
-	out := c.outLocked(rank)
-	c.mu.Unlock()
 	c.sends.Add(1)
 	h := header{kind: kindData, description: c.description, phase: phase, call: c.number, first: uint64(first), step: uint32(step)}
-	out.send(outgoing{h, payload, c.sends.Done})
+	c.outLocked(rank).send(outgoing{h, payload, func(sent bool) {
+		if !sent {
+			c.unsent.CompareAndSwap(-1, int64(rank))
+		}
+		c.sends.Done()
+	}})
 	return nil
 }
 
@@ -298,7 +303,8 @@ func (c *call) sendStep(rank int, phase uint8, step, from, to int, array []byte)
 	return nil
 }
 
-// flush waits until everything is sent, or the call's context ends.
+// flush waits until everything is sent, or the call's context ends. It ends soon if a message could not be sent
+// to a member that has not left: the group fails then.
 func (c *call) flush() error {
 	sent := make(chan struct{})
 	go func() {
@@ -307,7 +313,16 @@ func (c *call) flush() error {
 	}()
 	select {
 	case <-sent:
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+	rank := int(c.unsent.Load())
+	if rank < 0 {
 		return nil
+	}
+	select {
+	case <-c.peers[rank].left:
+		return c.lost(rank, errBye)
 	case <-c.ctx.Done():
 		return c.ctx.Err()
 	}

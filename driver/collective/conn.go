@@ -73,7 +73,14 @@ func (m *message) release() {
 type outgoing struct {
 	header
 	payload []byte
-	sent    func() // runs when the payload is not used any more; may be nil
+	over    func(sent bool) // runs when the payload is not used any more; may be nil
+}
+
+// done ends a message that was sent, or will not be.
+func (o *outgoing) done(sent bool) {
+	if o.over != nil {
+		o.over(sent)
+	}
 }
 
 func newConn(e *endpoint, rank int, data bool) *conn {
@@ -245,9 +252,7 @@ func (c *conn) send(o outgoing) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		if o.sent != nil {
-			o.sent()
-		}
+		o.done(false)
 		return
 	}
 	c.queue = append(c.queue, o)
@@ -270,17 +275,17 @@ func (c *conn) next() (o outgoing, ok bool) {
 	return o, true
 }
 
-// drop empties the queue for good.
-func (c *conn) drop() {
+// drop empties the queue for good, and reports whether it had data.
+func (c *conn) drop() (data bool) {
 	c.mu.Lock()
 	queue := c.queue
 	c.queue, c.closed = nil, true
 	c.mu.Unlock()
 	for _, o := range queue {
-		if o.sent != nil {
-			o.sent()
-		}
+		data = data || o.kind == kindData
+		o.done(false)
 	}
+	return data
 }
 
 // write is the writer.
@@ -308,9 +313,7 @@ func (c *conn) write() {
 			}
 		}
 		err := c.transmit(o)
-		if o.sent != nil {
-			o.sent()
-		}
+		o.done(err == nil)
 		switch {
 		case err != nil:
 			return // the reader finds out why; in the middle of a message no abort can follow

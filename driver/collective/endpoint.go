@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -206,13 +205,10 @@ func (e *endpoint) dial(c *conn) {
 		return
 	}
 	close(c.over)
-	c.mu.Lock()
-	needed := slices.ContainsFunc(c.queue, func(o outgoing) bool { return o.kind == kindData })
-	c.mu.Unlock()
-	c.drop()
 	e.mu.Lock()
 	p := e.peers[c.rank]
 	p.out = nil
+	needed := c.drop()
 	arrives := p.in != nil && !p.broken
 	e.mu.Unlock()
 	if arrives && !needed {

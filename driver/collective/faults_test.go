@@ -874,3 +874,43 @@ func TestMoreThanTheCall(t *testing.T) {
 	conn.Close()
 	require.NoError(t, c.Close(ctx))
 }
+
+// cutting ends in the middle of data.
+type cutting struct{ net.Conn }
+
+func (c *cutting) Write(b []byte) (int, error) {
+	if len(b) > collective.HeaderBytes && b[5] == byte(collective.KindData) {
+		n, _ := c.Conn.Write(b[:collective.HeaderBytes+1])
+		c.Conn.Close()
+		return n, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestUnsent: a call fails if data of it could not be sent, also if the member waits for nothing else. A broadcast to
+// a member that never came once succeeded.
+func TestUnsent(t *testing.T) {
+	noLeak(t)
+	root := func(ctx context.Context, c collective.Collective) error {
+		return c.Broadcast(ctx, wire.Int32, make([]byte, 4), 0)
+	}
+	for _, a := range hosts {
+		g := newGroup(t, 2)
+		for range 50 { // it did so nearly always
+			c, err := collective.Open(t.Context(), a, g, collective.WithConnectTime(0))
+			require.NoError(t, err)
+			err = root(t.Context(), c)
+			require.NoError(t, c.Close(t.Context()))
+			var lost *collective.LostError
+			require.ErrorAs(t, err, &lost)
+			require.True(t, lost.Timeout())
+		}
+		synctest.Test(t, func(t *testing.T) {
+			p := &pipes{}
+			cut := altered(p, func(c net.Conn) net.Conn { return &cutting{c} }, func(c net.Conn) net.Conn { return c })
+			for _, err := range together(t, g, by(a, cut), root) {
+				require.ErrorAs(t, err, new(*collective.LostError))
+			}
+		})
+	}
+}
