@@ -117,20 +117,22 @@ func (c *conn) end() {
 	_ = c.SetWriteDeadline(now.Add(finishTime))
 }
 
-// Read reads within the silence time.
+// Read reads within the silence time. A process that was stopped itself finds its deadline passed, though data has
+// come. So it reads again, for the time of a ping.
 func (c *conn) Read(b []byte) (int, error) {
+	patience := c.e.opts.silence
 	for strikes := 0; ; strikes++ {
 		c.mu.Lock()
 		if !c.ending {
-			_ = c.SetReadDeadline(time.Now().Add(c.e.opts.silence))
+			_ = c.SetReadDeadline(time.Now().Add(patience))
 		}
 		ending := c.ending
 		c.mu.Unlock()
 		n, err := c.Conn.Read(b)
-		// A process that was stopped itself finds its deadline passed, though data has come.
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || ending || strikes > 0 || c.e.life.Err() != nil {
 			return n, err
 		}
+		patience = c.e.opts.silence / pingsPerSilence
 	}
 }
 

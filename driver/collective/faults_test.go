@@ -253,7 +253,7 @@ func TestDeadMember(t *testing.T) {
 }
 
 // TestSilentMember: when a member is cut off, or its process stopped, all others get a LostError that
-// names it, after the silence time.
+// names it, after the silence time. It once took twice that time.
 func TestSilentMember(t *testing.T) {
 	for _, a := range hosts {
 		t.Run(a.String(), func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestSilentMember(t *testing.T) {
 					return oneCall(ctx, c)
 				})
 				allLose(t, errs, 2)
-				require.Less(t, time.Since(begin), 3*collective.DefaultSilence)
+				require.Less(t, time.Since(begin), 3*collective.DefaultSilence/2)
 			})
 		})
 	}
