@@ -142,6 +142,13 @@ func TestInput(t *testing.T) {
 		}
 		return oneCall(ctx, c)
 	})
+	for want, option := range map[string]collective.Option{
+		"silence time: it is 0s; it must be more than zero": collective.WithSilence(0),
+		"connect time: it is -1ns; it must not be negative": collective.WithConnectTime(-1),
+	} {
+		_, err := collective.Open(t.Context(), collective.Ring, newGroup(t, 2), option)
+		require.EqualError(t, err, want)
+	}
 	_, err := collective.Open(t.Context(), collective.Card, newGroup(t, 1))
 	require.ErrorContains(t, err, "card is not one of ring, tree and ps")
 }
@@ -155,6 +162,18 @@ func TestClosed(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 	require.ErrorIs(t, oneCall(t.Context(), c), collective.ErrClosed)
 	<-c.Done()
+}
+
+// TestListIsReused: a program may change its list of members while the group goes on. The group once changed with it.
+func TestListIsReused(t *testing.T) {
+	g := newGroup(t, 2)
+	allWell(t, g, func(ctx context.Context, own collective.Group) (collective.Collective, error) {
+		c, err := collective.Open(ctx, collective.Ring, own)
+		if own.Rank == 1 {
+			clear(g.Members)
+		}
+		return c, err
+	}, oneCall)
 }
 
 // TestGroups: invalid lists of members are refused by name.

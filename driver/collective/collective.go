@@ -89,6 +89,17 @@ func newOptions(opts []Option) options {
 	return o
 }
 
+// check returns an InputError for a time that no group has.
+func (o *options) check() error {
+	switch {
+	case o.silence <= 0:
+		return &InputError{"silence time", fmt.Sprintf("it is %s; it must be more than zero", o.silence)}
+	case o.connect < 0:
+		return &InputError{"connect time", fmt.Sprintf("it is %s; it must not be negative", o.connect)}
+	}
+	return nil
+}
+
 // WithSilence sets how long a member may be silent before it is lost. Members send signs of life by
 // themselves, five in this time.
 func WithSilence(d time.Duration) Option {

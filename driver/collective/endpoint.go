@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -56,6 +57,10 @@ func openEndpoint(ctx context.Context, g Group, opts options) (*endpoint, error)
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	g.Members = slices.Clone(g.Members) // the program may make the next generation's list in its own
 	e := &endpoint{group: g, opts: opts, hellos: make(chan struct{}, 2*g.Size()+16), changed: make(chan struct{})}
 	for r := range g.Members {
 		e.peers = append(e.peers, &peer{rank: r, came: make(chan struct{}), left: make(chan struct{})})
