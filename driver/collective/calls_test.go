@@ -3,12 +3,14 @@ package collective_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -162,6 +164,43 @@ func TestClosed(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 	require.ErrorIs(t, oneCall(t.Context(), c), collective.ErrClosed)
 	<-c.Done()
+}
+
+// TestClosedTwice: a second Close waits for the first, which waits for a call. It once returned at once.
+func TestClosedTwice(t *testing.T) {
+	g := newGroup(t, 2)
+	synctest.Test(t, func(t *testing.T) {
+		allWell(t, g, by(collective.Ring, new(pipes).option()), func(ctx context.Context, c collective.Collective) error {
+			if c.Group().Rank == 1 {
+				time.Sleep(time.Second)
+				return oneCall(ctx, c)
+			}
+			p, err := collective.StartAllReduce(ctx, c, wire.Int32, make([]int32, 1000), make([]int32, 1000))
+			if err != nil {
+				return err
+			}
+			errs := make(chan error, 2)
+			for range 2 {
+				go func() {
+					err := c.Close(ctx)
+					select {
+					case <-p.Done():
+					default:
+						err = errors.New("the call is under way after Close")
+					}
+					errs <- err
+				}()
+			}
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			synctest.Wait()
+			var stopped *collective.StoppedError
+			if err := c.Close(over); !asStopped(err, &stopped) {
+				return fmt.Errorf("a third Close: %w", err)
+			}
+			return errors.Join(<-errs, <-errs)
+		})
+	})
 }
 
 // TestListIsReused: a program may change its list of members while the group goes on. The group once changed with it.

@@ -52,7 +52,8 @@ type Collective interface {
 	Done() <-chan struct{}
 	// Close waits for the queued calls and leaves the group in order: it waits until the other
 	// members have taken what was sent to them. When ctx ends first, it leaves anyway, at most two
-	// seconds later, and returns a StoppedError.
+	// seconds later, and returns a StoppedError. A second Close waits for the first, and returns nil
+	// then.
 	Close(ctx context.Context) error
 }
 

@@ -29,6 +29,7 @@ type endpoint struct {
 	hearing context.Context // hellos, until Close ends
 	shut    context.CancelFunc
 	wg      sync.WaitGroup // of all goroutines
+	left    chan struct{}  // closed when Close has left
 
 	mu      sync.Mutex
 	cause   error // why the group ended
@@ -61,7 +62,7 @@ func openEndpoint(ctx context.Context, g Group, opts options) (*endpoint, error)
 		return nil, err
 	}
 	g.Members = slices.Clone(g.Members) // the program may make the next generation's list in its own
-	e := &endpoint{group: g, opts: opts, hellos: make(chan struct{}, 2*g.Size()+16), changed: make(chan struct{})}
+	e := &endpoint{group: g, opts: opts, hellos: make(chan struct{}, 2*g.Size()+16), changed: make(chan struct{}), left: make(chan struct{})}
 	for r := range g.Members {
 		e.peers = append(e.peers, &peer{rank: r, came: make(chan struct{}), left: make(chan struct{})})
 	}
@@ -381,15 +382,21 @@ func (e *endpoint) endedErrorLocked() error {
 	return nil
 }
 
-// close leaves the group, when all calls are over.
+// close leaves the group, when all calls are over. Once is enough: further calls wait for the first.
 func (e *endpoint) close(ctx context.Context) error {
 	e.mu.Lock()
 	again, last := e.closed, e.last
 	e.closed = true
 	e.mu.Unlock()
 	if again {
-		return nil
+		select {
+		case <-e.left:
+			return nil
+		case <-ctx.Done():
+			return &StoppedError{What: "wait for the close of the group", Rank: -1, Err: ctx.Err()}
+		}
 	}
+	defer close(e.left)
 	if last != nil {
 		select {
 		case <-last.done:
