@@ -310,7 +310,9 @@ func (g *Group) ready(ctx context.Context) error {
 		if err != errNewer {
 			g.why = err
 			g.keeper.need(plan.Generation + 1)
-			g.failures++
+			if g.failures++; g.failures%manyFailures == 0 && ctx.Err() == nil {
+				g.cfg.Warn(fmt.Sprintf("group %q: %s tries again after generation %d: %v", g.cfg.Name, g.self.ID, plan.Generation, err))
+			}
 		}
 		if ctx.Err() != nil {
 			return g.because(&WaitError{g.cfg.Name, fmt.Sprintf("generation %d", plan.Generation), ctx.Err(), nil})

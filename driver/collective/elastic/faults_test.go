@@ -351,6 +351,25 @@ func TestLeadersChange(t *testing.T) {
 	m.sums(mates[:2], 2)
 }
 
+// TestCannotListen: a member that cannot listen at its address warns of that while it tries. It once did so in silence.
+func TestCannotListen(t *testing.T) {
+	m := newTeam(t, 2)
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.cfg.Warn = func(text string) {
+		if strings.Contains(text, `group "group": a tries again after generation`) && strings.Contains(text, "cannot listen at unix:") {
+			cancel()
+		}
+	}
+	self := m.self("a")
+	self.Address += "/none"
+	mates := m.joinAll(self, m.self("b"))
+	for _, err := range together(ctx, mates, func(ctx context.Context, i int) error {
+		return mates[i].AllReduce(ctx, wire.Int32, make([]byte, 4), make([]byte, 4))
+	}) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
 // TestClosedLate: a member whose context has ended leaves in order all the same. Others once lost it.
 func TestClosedLate(t *testing.T) {
 	m := newTeam(t, 3)

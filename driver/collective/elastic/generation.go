@@ -22,6 +22,9 @@ const (
 	joinTime   = time.Hour            // that a job waits for its members, which is what a daemon allows
 )
 
+// manyFailures is the number of set-ups that fail, one after another, before each warning.
+const manyFailures = 8
+
 // generation is a plan that this member takes part in.
 type generation struct {
 	plan Plan
