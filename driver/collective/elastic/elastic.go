@@ -175,7 +175,8 @@ func (g *Group) Plan() Plan { return g.keeper.plan() }
 // from its inputs or fails, as Config.OnFailure has it. A call that has completed on one member gives the
 // same bits on all that live.
 //
-// ctx limits the call, with its waits for members and for the engine. A call that it ends fails on all members.
+// ctx limits the call, with its waits for members and for the engine. A call that it ends fails on all members that
+// have not completed it.
 //
 // Errors: collective.InputError, before the call begins; LostError, FailedError, EvictedError, WaitError,
 // RefusedError, collective.StoppedError and ErrClosed.
@@ -251,9 +252,14 @@ func (g *Group) call(ctx context.Context, f wire.Format, dst, src []byte) (own e
 			own = err
 			g.fail(err)
 		}
+		next := g.current.plan.Generation + 1
 		g.end(err)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() == nil:
+		case errors.Is(err, ctx.Err()):
 			return err
+		default: // the failure came first, and the call cannot run again
+			return g.because(&WaitError{g.cfg.Name, fmt.Sprintf("generation %d", next), ctx.Err(), nil})
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (e *RefusedError) Error() string {
 }
 
 // WaitError means that the context of a call ended while it waited for the next generation. The call then
-// fails on all members. It wraps the context's error, and the last failure if there was one.
+// fails on all members that have not completed it. It wraps the context's error, and the last failure if there was one.
 type WaitError struct {
 	Group string
 	For   string // what was waited for

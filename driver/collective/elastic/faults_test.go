@@ -351,6 +351,32 @@ func TestLeadersChange(t *testing.T) {
 	m.sums(mates[:2], 2)
 }
 
+// failing fails a call at the moment in which its context ends.
+type failing struct {
+	collective.Collective
+	end context.CancelFunc
+}
+
+func (f *failing) AllReduce(context.Context, wire.Format, []byte, []byte) error {
+	f.end()
+	return &collective.GivenUpError{Rank: 0, ID: "other", Text: "too slow"}
+}
+
+// TestFailsAtTheEnd: the error of a call has the end of its context, also when the group has failed before. The call
+// once returned the group's failure alone.
+func TestFailsAtTheEnd(t *testing.T) {
+	m := newTeam(t, 1)
+	ctx, end := context.WithCancel(m.ctx)
+	m.cfg = m.cfg.Over(func(ctx context.Context, g collective.Group, r collective.RinaConfig, opts ...collective.Option) (collective.Collective, error) {
+		c, err := collective.OpenRina(ctx, g, r, opts...)
+		return &failing{c, end}, err
+	})
+	err := m.joinAll(m.self("a"))[0].AllReduce(ctx, wire.Int32, make([]byte, 4), make([]byte, 4))
+	require.ErrorAs(t, err, new(*elastic.WaitError))
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualError(t, err, `group "group", waiting for generation 2: context canceled (rank 0 (other) has given up: too slow)`)
+}
+
 // TestCannotListen: a member that cannot listen at its address warns of that while it tries. It once did so in silence.
 func TestCannotListen(t *testing.T) {
 	m := newTeam(t, 2)
