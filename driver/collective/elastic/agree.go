@@ -15,9 +15,11 @@ import (
 
 // record is what members tell each other about themselves.
 type record struct {
-	newcomer bool
-	since    uint64 // last generation that it has concluded; of a newcomer, the first that had it
-	done     uint64 // last call of which it has the outcome
+	newcomer bool   // it has no number of calls yet
+	fresh    bool   // it has concluded no generation
+	since    uint64 // last generation that it has concluded; if it is fresh, the first that had it
+	start    uint64 // done of all members when it concluded that generation
+	done     uint64 // last call of which it has the outcome, or the last before its first
 	failed   bool   // call done+1 failed here, for good
 	outcome  uint64 // bytes of its last outcome
 	cause    uint64 // bytes of the cause of failed
@@ -33,7 +35,10 @@ func (r *record) append(b []byte) []byte {
 	if r.failed {
 		flags |= 2
 	}
-	for _, v := range []uint64{flags, r.since, r.done, r.outcome, r.cause, 0} {
+	if r.fresh {
+		flags |= 4
+	}
+	for _, v := range []uint64{flags, r.since, r.start, r.done, r.outcome, r.cause} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b
@@ -41,17 +46,19 @@ func (r *record) append(b []byte) []byte {
 
 func readRecord(b []byte) record {
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return record{newcomer: at(0)&1 != 0, failed: at(0)&2 != 0, since: at(1), done: at(2), outcome: at(3), cause: at(4)}
+	return record{newcomer: at(0)&1 != 0, failed: at(0)&2 != 0, fresh: at(0)&4 != 0,
+		since: at(1), start: at(2), done: at(3), outcome: at(4), cause: at(5)}
 }
 
 // step is what follows from records.
 type step struct {
-	done   uint64 // the last call of which any member has the outcome: M
-	spread int    // the rank that broadcasts the outcome of call M, which some lack; -1: none
-	again  bool   // then gather again
-	next   next
-	root   int      // of next, if it is nextFails
-	lost   []string // IDs of next, if it is nextLost
+	numbers []uint64 // done of each rank, also of newcomers
+	done    uint64   // the highest of them: M
+	spread  int      // the rank that broadcasts the outcome of call M, which some lack; -1: none
+	again   bool     // then gather again
+	next    next
+	root    int      // of next, if it is nextFails
+	lost    []string // IDs of next, if it is nextLost
 }
 
 // next is how call M+1 begins.
@@ -65,13 +72,9 @@ const (
 
 // decide returns the first rule that applies. All members have the same records, and decide alike.
 func decide(rs []record, plan *Plan, policy Policy) step {
-	s := step{spread: -1, next: nextGo}
-	for _, r := range rs {
-		if !r.newcomer {
-			s.done = max(s.done, r.done)
-		}
-	}
-	if slices.ContainsFunc(rs, func(r record) bool { return !r.newcomer && r.done < s.done }) {
+	s := step{numbers: numbersOf(rs), spread: -1, next: nextGo}
+	s.done = slices.Max(s.numbers)
+	if slices.Min(s.numbers) < s.done {
 		s.spread = slices.IndexFunc(rs, func(r record) bool { return !r.newcomer && r.done == s.done })
 		s.again = true
 		return s
@@ -87,13 +90,39 @@ func decide(rs []record, plan *Plan, policy Policy) step {
 	return s
 }
 
+// numbersOf returns done of each member. A newcomer has the highest of the others, or 0. Or others have
+// concluded a generation that it did not: then it has what all had there, for its program may have begun
+// the call that followed.
+func numbersOf(rs []record) []uint64 {
+	var highest uint64
+	for _, r := range rs {
+		if !r.newcomer {
+			highest = max(highest, r.done)
+		}
+	}
+	numbers := make([]uint64, len(rs))
+	for i, r := range rs {
+		if !r.newcomer {
+			numbers[i] = r.done
+			continue
+		}
+		numbers[i] = highest
+		for _, other := range rs {
+			if !other.fresh && other.since >= r.since {
+				numbers[i] = min(numbers[i], other.start)
+			}
+		}
+	}
+	return numbers
+}
+
 // sinceOf returns the generation above which losses have failed no call yet.
 func sinceOf(rs []record) uint64 {
 	var highest uint64
 	lowest := ^uint64(0)
 	old := false
 	for _, r := range rs {
-		if r.newcomer {
+		if r.fresh {
 			lowest = min(lowest, r.since)
 		} else {
 			old = true
@@ -158,30 +187,40 @@ func (o outcome) take(call uint64, f wire.Format, dst []byte, own error) error {
 // standing is where this member is in the sequence of calls.
 type standing struct {
 	newcomer bool
+	fresh    bool
 	since    uint64
-	done     uint64    // calls of which it has the outcome
+	start    uint64
+	done     uint64    // calls of which it has the outcome, and those before its first
+	before   uint64    // calls of the group before its first one
 	made     uint64    // calls that its program has made and that have returned
 	last     outcome   // of call done; nil before the first
-	owed     []outcome // of calls made+1 to done, which the program has not got
+	owed     []outcome // of calls number()+1 to done, which the program has not got
 	failed   error     // why call done+1 failed here for good, or nil
 	cause    []byte    // the same for others
 }
 
+// beginning is the standing of a member that has begun no call.
+func beginning() standing { return standing{newcomer: true, fresh: true} }
+
+// number returns the number of the last call that has returned.
+func (s *standing) number() uint64 { return s.before + s.made }
+
 func (s *standing) record() record {
-	return record{s.newcomer, s.since, s.done, s.failed != nil, uint64(len(s.last)), uint64(len(s.cause))}
+	return record{newcomer: s.newcomer, fresh: s.fresh, since: s.since, start: s.start, done: s.done,
+		failed: s.failed != nil, outcome: uint64(len(s.last)), cause: uint64(len(s.cause))}
 }
 
 // conclude is the end of call done+1 for this member.
 func (s *standing) conclude(o outcome) {
 	s.done++
 	s.last = o
-	if s.done > s.made { // else the program has given it up
+	if s.done > s.number() { // else the program has given it up
 		s.owed = append(s.owed, o)
 	}
 	s.failed, s.cause = nil, nil
 }
 
-// give returns the outcome of call made+1.
+// give returns the outcome of call number()+1.
 func (s *standing) give() outcome {
 	o := s.owed[0]
 	s.owed = s.owed[1:]
@@ -189,11 +228,8 @@ func (s *standing) give() outcome {
 	return o
 }
 
-// adopt takes the number of the others.
-func (s *standing) adopt(done uint64) {
-	s.made += done - s.done
-	s.done = done
-}
+// adopt takes the number of the last call before a newcomer's first.
+func (s *standing) adopt(before uint64) { s.before, s.done = before, before }
 
 // decider is decide, or a weaker one in tests.
 type decider func(rs []record, plan *Plan, policy Policy) step
@@ -207,7 +243,7 @@ func (s *standing) agree(ctx context.Context, c collective.Collective, plan *Pla
 		}
 		step := decide(rs, plan, policy)
 		if s.newcomer {
-			s.adopt(step.done)
+			s.adopt(step.numbers[c.Group().Rank])
 		}
 		if step.spread >= 0 {
 			o, err := broadcast(ctx, c, s.last, step.spread, rs[step.spread].outcome)
@@ -216,11 +252,13 @@ func (s *standing) agree(ctx context.Context, c collective.Collective, plan *Pla
 			}
 			if s.done < step.done {
 				s.conclude(o)
+				s.newcomer = false
 			}
 		}
 		if step.again {
 			continue
 		}
+		s.newcomer = false
 		switch step.next {
 		case nextLost:
 			s.conclude(failedOutcome(failure{Lost: step.lost}.encode()))
@@ -231,7 +269,7 @@ func (s *standing) agree(ctx context.Context, c collective.Collective, plan *Pla
 			}
 			s.conclude(failedOutcome(why))
 		}
-		s.newcomer, s.since = false, plan.Generation
+		s.fresh, s.since, s.start = false, plan.Generation, step.done
 		return nil
 	}
 }

@@ -137,8 +137,7 @@ func Join(ctx context.Context, e membership.Engine, self Self, cfg Config) (*Gro
 	if err := cfg.check(&self); err != nil {
 		return nil, err
 	}
-	g := &Group{self: self, cfg: cfg, turn: make(chan struct{}, 1)}
-	g.newcomer = true
+	g := &Group{self: self, cfg: cfg, turn: make(chan struct{}, 1), standing: beginning()}
 	g.keeper = newKeeper(e, &g.cfg, self)
 	g.incarnation = g.keeper.incarnation()
 	if self.Card != "" {
@@ -199,8 +198,8 @@ func (g *Group) AllReduce(ctx context.Context, f wire.Format, dst, src []byte) e
 	switch {
 	case errors.As(err, new(*EvictedError)): // it is no call of the group
 	case len(g.owed) > 0:
-		return g.give().take(g.made, f, dst, err)
-	case err != nil && g.done == g.made: // it ended here before it had an outcome; else it came before that of the call before
+		return g.give().take(g.number(), f, dst, err)
+	case err != nil && g.done == g.number(): // it ended here before it had an outcome; else it came before that of the call before
 		if g.failed == nil {
 			g.fail(err)
 		}
@@ -345,11 +344,11 @@ func (g *Group) evict() error {
 		if g.current != nil {
 			g.end(nil)
 		}
-		g.standing = standing{newcomer: true}
+		g.standing = beginning()
 		g.incarnation = g.keeper.incarnation()
 		return &EvictedError{g.cfg.Name, generation}
 	}
-	if g.newcomer {
+	if g.fresh {
 		g.since = first
 	}
 	return nil

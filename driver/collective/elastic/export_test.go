@@ -28,10 +28,17 @@ func (c Config) Over(open Opening) Config { c.open = open; return c }
 // By replaces the rules.
 func (c Config) By(d decider) Config { c.decide = d; return c }
 
-// Standing returns how many calls of the group this member has made, whether it is a newcomer, and whether a call
-// failed here that has no outcome yet. No call may run.
-func (g *Group) Standing() (made uint64, newcomer, failed bool) {
-	return g.made, g.newcomer, g.failed != nil
+// Standing is where a member is in the sequence of calls.
+type Standing struct {
+	Number   uint64 // of the last call of the group that it has made
+	Made     uint64 // calls of the group that it has made
+	Newcomer bool
+	Failed   bool // a call failed here that has no outcome yet
+}
+
+// Standing returns this member's. No call may run.
+func (g *Group) Standing() Standing {
+	return Standing{g.number(), g.made, g.newcomer, g.failed != nil}
 }
 
 // Done returns the number of the last call of which this member has the outcome. No call may run.
@@ -52,7 +59,7 @@ var Weak = map[string]decider{
 	"outcomes are not spread": func(rs []record, plan *Plan, policy Policy) step {
 		s := decide(rs, plan, policy)
 		if s.spread >= 0 {
-			s = step{done: s.done, spread: -1, next: nextGo}
+			s = step{numbers: s.numbers, done: s.done, spread: -1, next: nextGo}
 		}
 		return s
 	},
@@ -69,6 +76,13 @@ var Weak = map[string]decider{
 			s.spread = from
 		}
 		return s
+	},
+	"newcomers take the newest number": func(rs []record, plan *Plan, policy Policy) step {
+		all := slices.Clone(rs)
+		for i := range all {
+			all[i].start = ^uint64(0)
+		}
+		return decide(all, plan, policy)
 	},
 	"newcomers count as behind": func(rs []record, plan *Plan, policy Policy) step {
 		all := slices.Clone(rs)

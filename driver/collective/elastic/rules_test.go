@@ -352,9 +352,9 @@ func (t *trial) start(id string) {
 func (a *actor) run() {
 	t := a.trial
 	for n := 0; a.life.Err() == nil; n++ {
-		before, fresh, unresolved := a.Standing()
+		before := a.Standing()
 		// Who leaves takes the outcome of the last call along, if members die later: it is one more than is checked.
-		if (before > t.calls || before == t.calls && t.plan != nil) && t.allNumbered() {
+		if (before.Number > t.calls || before.Number == t.calls && t.plan != nil) && t.allNumbered() {
 			break
 		}
 		e := entry{input: inputOf(a.id, n)}
@@ -369,9 +369,9 @@ func (a *actor) run() {
 		if e.err == nil {
 			e.result = bytes.Clone(array)
 		}
-		made, newcomer, _ := a.Standing()
+		after := a.Standing()
 		t.mu.Lock()
-		a.numbered = !newcomer
+		a.numbered = !after.Newcomer
 		t.mu.Unlock()
 		failed := errors.As(e.err, new(*elastic.LostError)) || errors.As(e.err, new(*elastic.FailedError))
 		switch {
@@ -381,10 +381,10 @@ func (a *actor) run() {
 		case e.err != nil && !failed && !given:
 			t.fail("%s: %v", a.id, e.err)
 			return
-		case fresh && unresolved && newcomer, !fresh && made == before:
+		case after.Made == before.Made:
 			continue // no call of the group
-		case !newcomer:
-			e.call = made
+		case !after.Newcomer:
+			e.call = after.Number
 		}
 		if a.life.Err() != nil {
 			if e.call > 0 {
@@ -397,7 +397,7 @@ func (a *actor) run() {
 			array[i] = 0xdd
 		}
 	}
-	if _, _, failed := a.Standing(); failed { // it does not leave in order
+	if a.Standing().Failed { // it does not leave in order
 		t.mu.Lock()
 		a.dead = true
 		t.mu.Unlock()
@@ -467,6 +467,9 @@ func (t *trial) check() {
 			}
 		}
 		for i, e := range a.log {
+			if i == 0 && id[0] == 'm' && e.call > 1 {
+				t.fail("%s: its first call is call %d of a group that it began", id, e.call)
+			}
 			if e.call > t.calls {
 				break
 			}
