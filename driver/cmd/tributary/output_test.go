@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"testing"
@@ -56,4 +57,16 @@ func TestReduceKeepsPermissions(t *testing.T) {
 	info, err := os.Stat("sum.npy")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// TestSelftestCannotPrint checks that a self-test whose report is lost fails.
+func TestSelftestCannotPrint(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err) // Linux has the device
+	}
+	defer full.Close()
+	var errs bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), []string{"selftest", "-card", "cpu:lanes=1,workers=1,chunk=16,window=1"}, full, &errs))
+	require.Equal(t, "tributary selftest: write /dev/full: no space left on device\n", errs.String())
 }
