@@ -116,6 +116,15 @@ func TestServeResets(t *testing.T) {
 	}
 }
 
+// TestSelftestOfASharedCard is refused: it writes registers that belong to the daemon.
+func TestSelftestOfASharedCard(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", "model:lanes=1,workers=1,chunk=16,window=1", "-listen", "unix:s")
+	require.Equal(t, said{1, "", "tributary selftest: card: tributary serve shares serve:unix:s, and the self-test needs a card to itself; " +
+		"end tributary serve, and name the card itself\n"},
+		tributary(context.Background(), "selftest", "-card", "serve:unix:s"))
+}
+
 // TestServeDefault checks the default address, and that a second daemon there is refused while the first
 // one lives, and replaces the socket that it leaves when it is killed.
 func TestServeDefault(t *testing.T) {
