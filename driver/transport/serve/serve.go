@@ -391,10 +391,13 @@ func (a address) authority() string {
 
 func (a address) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, a.network, a.place)
-	if err == nil && Dialed != nil {
+	if err != nil {
+		return nil, fmt.Errorf("%w; check that tributary serve listens there", err)
+	}
+	if Dialed != nil {
 		Dialed(conn)
 	}
-	return conn, err
+	return conn, nil
 }
 
 // Dialed is called with each connection to a daemon, before TLS. A library in a program that may fork sets it
