@@ -234,7 +234,7 @@ func (c *Card) Reset(ctx context.Context) error {
 	c.endJobs(errReset)
 	return c.resetting(func() error {
 		if _, err := c.WriteRegister(ctx, wire.RegReset, c.token); err != nil {
-			return err
+			return c.whyNoReset(err)
 		}
 		if c.shared {
 			return nil
@@ -242,6 +242,15 @@ func (c *Card) Reset(ctx context.Context) error {
 		c.noteDropped()
 		return c.own(ctx, c.currentLink())
 	})
+}
+
+// whyNoReset adds what a daemon needs to an error of a shared card's reset.
+func (c *Card) whyNoReset(err error) error {
+	var refused *RefusedError
+	if c.shared && errors.As(err, &refused) && refused.Code == wire.CodeBusy {
+		return fmt.Errorf("%w A daemon resets its cards for clients if it was started with -admin", err)
+	}
+	return err
 }
 
 // errReset is the cause in the EndedError of jobs that Reset ended.

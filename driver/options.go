@@ -85,6 +85,13 @@ func WithReadOnly() Option {
 	return func(o *options) { o.reads = true }
 }
 
+// WithAdmin asks the daemon of a shared card ("serve:") to pass on register writes, so that Reset works. A
+// daemon does so if it was started with -admin. All frames go through the daemon then. Other cards ignore the
+// option.
+func WithAdmin() Option {
+	return func(o *options) { o.needs.Admin = true }
+}
+
 // WithReopen makes the driver open the card again whenever it goes, until Close, also while no job
 // waits for it. Jobs without CarryOn end as usual, and new ones wait for the card. The driver calls tell
 // with the reason when the card goes, and with nil when it is back; tell may be nil. The card is gone for

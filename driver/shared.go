@@ -288,6 +288,9 @@ func (c *Card) join(ctx context.Context, nonce uint64, rank int, expected *proto
 	return m, nil
 }
 
+// IsShared reports whether a daemon shares the card among processes ("serve:").
+func (c *Card) IsShared() bool { return c.shared }
+
 // IsTree reports whether a daemon offers a tree of cards as this card.
 func (c *Card) IsTree() bool { return c.shared && c.currentLink().session.Tree() != nil }
 

@@ -78,6 +78,9 @@ func runSums(ctx context.Context, name string, o Options, report func(Outcome)) 
 	if card.IsTree() {
 		return &driver.InputError{What: "card", Why: name + " is a tree of cards, whose sums nest; test each of its cards by its own name"}
 	}
+	if card.IsShared() {
+		return &driver.InputError{What: "card", Why: "tributary serve shares " + name + ", and the self-test needs a card to itself; end tributary serve, and name the card itself"}
+	}
 	if err := checkSum(card.Info()); err != nil {
 		return err
 	}

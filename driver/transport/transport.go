@@ -39,6 +39,9 @@ type Needs struct {
 
 	// Patience is how long a card may take to reply while it is opened.
 	Patience time.Duration
+
+	// Admin asks the daemon of a shared card to pass on register writes, such as a reset.
+	Admin bool
 }
 
 // Opener opens a card of one scheme. It returns when ctx ends.

@@ -47,6 +47,8 @@ var ErrForeign = errors.New("exists and holds no manifest of hwgen")
 // a card and the outputs of the card's Makefiles. It replaces edited files of the card
 // only with force. A folder with these same files stays unchanged, including build
 // outputs.
+//
+// Of several Writes into the same parent, one works at a time.
 func Write(ctx context.Context, dir string, files Folder, force bool) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -55,6 +57,14 @@ func Write(ctx context.Context, dir string, files Folder, force bool) (err error
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return unmakeable(dir, err)
+	}
+	unlock, err := lock(ctx, filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	exists, err := replaceable(dir)
 	if err != nil {
 		return err
@@ -68,8 +78,8 @@ func Write(ctx context.Context, dir string, files Folder, force bool) (err error
 		}
 	}
 	fresh := sibling(dir, "new")
-	if err := makeBeside(dir, fresh); err != nil {
-		return err
+	if err := os.Mkdir(fresh, 0o777); err != nil {
+		return unmakeable(dir, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
 	if err := fill(ctx, fresh, files); err != nil {
@@ -194,20 +204,8 @@ func holds(dir string, files Folder) bool {
 	return true
 }
 
-// makeBeside makes the folder fresh, which later becomes dir, and the parents of both.
-func makeBeside(dir, fresh string) error {
-	err := os.MkdirAll(filepath.Dir(dir), 0o777)
-	if err == nil {
-		err = os.Mkdir(fresh, 0o777)
-	}
-	return unmakeable(dir, err)
-}
-
-// unmakeable returns an error that dir cannot be made because of err, or nil if err is nil.
+// unmakeable returns an error that dir cannot be made because of err.
 func unmakeable(dir string, err error) error {
-	if err == nil {
-		return nil
-	}
 	if path := new(fs.PathError); errors.As(err, &path) {
 		err = path.Err // the path may be of the folder that later becomes dir
 	}

@@ -3,9 +3,11 @@ package emit_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -244,4 +246,19 @@ func TestWriteThatIsInterruptedLeavesNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, entries, "after %d files", times)
 	}
+}
+
+// Cards that are written to one folder at once replace one another, each of them whole.
+func TestWritesAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "card")
+	var writes sync.WaitGroup
+	errs := make([]error, 16)
+	for i := range errs {
+		writes.Go(func() { errs[i] = emit.Write(context.Background(), dir, digested(fmt.Sprint(i)), false) })
+	}
+	writes.Wait()
+	require.NoError(t, errors.Join(errs...))
+	files := tree(t, dir)
+	assert.Equal(t, text(digested(files["agg_top.v"])), files)
+	assertAlone(t, dir)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ when they fail or are stopped. The log has every byte, including payloads.`,
 			if err = decodeLog(f, func(l logLine) error { return show(out, l) }); err != nil {
 				err = fmt.Errorf("%s: %w", args[0], err)
 			}
-			return errors.Join(err, out.Flush())
+			return cmp.Or(out.Flush(), err) // a failed write ends decodeLog, too
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")

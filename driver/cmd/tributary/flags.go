@@ -69,6 +69,14 @@ func whyInvalid(err *pflag.InvalidValueError) string {
 		return "it must be a time, as in 10s"
 	case "intSlice":
 		return "it must be whole numbers, as in 0,2,3"
+	case "int", "int64":
+		return "it must be a whole number"
+	case "uint32":
+		return "it must be a whole number from 0 to 2^32 - 1"
+	case "uint64":
+		return "it must be a whole number from 0 to 2^64 - 1"
+	case "float64":
+		return "it must be a number"
 	}
 	return err.Unwrap().Error()
 }

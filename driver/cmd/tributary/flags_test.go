@@ -21,6 +21,16 @@ func TestBothStyles(t *testing.T) {
 	}
 }
 
+// TestSimStation checks that sim refuses addresses that no single card may have, as hwgen does.
+func TestSimStation(t *testing.T) {
+	workFolder(t)
+	for _, flag := range []string{"-mac 00:00:00:00:00:00", "-mac ff:ff:ff:ff:ff:ff", "-ip 255.255.255.255", "-ip 224.0.0.1", "-ip 0.0.0.0"} {
+		s := tributary(context.Background(), append([]string{"sim", "cpu:", "-port", "unix:p", "-once"}, strings.Fields(flag)...)...)
+		require.Equal(t, 2, s.status, flag)
+		require.Contains(t, s.errs, "tributary sim: "+flag+": it must be the ", flag)
+	}
+}
+
 // TestSimListen checks that sim refuses an invalid listen address before it starts the card.
 func TestSimListen(t *testing.T) {
 	manifest := cardManifest(t)
@@ -28,7 +38,7 @@ func TestSimListen(t *testing.T) {
 	require.NoError(t, os.MkdirAll("made/sim/build", 0o777))
 	require.NoError(t, os.WriteFile("made/manifest.json", []byte(manifest), 0o666))
 	require.NoError(t, os.WriteFile("made/sim/build/card", []byte("#!/bin/sh\ntouch started; exit 1\n"), 0o777))
-	for _, address := range []string{"foo", "unix:", "tcp:", "tcp:80", "pigeon:1"} {
+	for _, address := range []string{"foo", "unix:", "tcp:", "tcp:80", "tcp:127.0.0.1:65536", "tcp:127.0.0.1:", "pigeon:1"} {
 		s := tributary(context.Background(), "sim", "made", "-listen", address)
 		require.Equal(t, 2, s.status, address)
 		require.Equal(t, "tributary sim: -listen "+address+": it must be unix:PATH or tcp:HOST:PORT\nSee: tributary sim -h\n", s.errs)

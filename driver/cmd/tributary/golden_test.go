@@ -193,6 +193,7 @@ func TestErrors(t *testing.T) {
 			"info -card usb7",
 
 			"info -card unix:no.sock",
+			"info -card serve:unix:no.sock",
 			"info -card unix:",
 			"info -card tcp:localhost",
 			"info -card sim:",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"testing"
@@ -56,4 +57,35 @@ func TestReduceKeepsPermissions(t *testing.T) {
 	info, err := os.Stat("sum.npy")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// fullDisk opens a file that takes no byte.
+func fullDisk(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err) // Linux has the device
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// TestSelftestCannotPrint checks that a self-test whose report is lost fails.
+func TestSelftestCannotPrint(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), []string{"selftest", "-card", "cpu:lanes=1,workers=1,chunk=16,window=1"}, fullDisk(t), &errs))
+	require.Equal(t, "tributary selftest: write /dev/full: no space left on device\n", errs.String())
+}
+
+// TestFullDisk checks that the error of a link log, and of a decoded one, appears once and names the file
+// that is full.
+func TestFullDisk(t *testing.T) {
+	workFolder(t)
+	out := fullDisk(t)
+	s := tributary(context.Background(), "reduce", "-record", "/dev/full", "-o", "sum.npy", "w0.npy", "w1.npy")
+	require.Equal(t, said{1, "", "tributary reduce: the link log is not complete: write /dev/full: no space left on device\n"}, s)
+	require.Equal(t, 0, tributary(context.Background(), "reduce", "-record", "log", "-o", "sum.npy", "w0.npy", "w1.npy").status)
+	var errs bytes.Buffer
+	require.Equal(t, 1, run(context.Background(), []string{"decode", "log"}, out, &errs))
+	require.Equal(t, "tributary decode: write /dev/full: no space left on device\n", errs.String())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tributary/driver/planner"
 	"tributary/driver/planner/check"
@@ -77,7 +79,12 @@ exceeds. The same seed and version of the solver give the same plan each time.`,
   tributary plan topo.json -trees 4 -svg plan.svg
   tributary plan topo.json -json | jq .rate`,
 		Args: exactly("TOPO, the topology,"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), cmd.OutOrStdout(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRegular(args[0], cmd.Flags()); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.planner, "planner", "grid", "plan by `NAME`: "+strings.Join(planner.Names, ", "))
@@ -105,6 +112,20 @@ exceeds. The same seed and version of the solver give the same plan each time.`,
 	flags.BoolVar(&f.json, "json", false, "print the plan as JSON")
 	cmd.AddCommand(newPlanCheck(), newPlanSimulate(), newPlanRun())
 	return cmd
+}
+
+// checkRegular refuses flags that fill in a file if the topology is a regular network.
+func checkRegular(name string, flags *pflag.FlagSet) (err error) {
+	if !topology.Generated(name) {
+		return nil
+	}
+	flags.Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "capacity", "worker-rate", "switch-rate", "server-rate", "ports", "summing", "workers", "servers":
+			err = cmp.Or(err, usagef("-%s: it is for a topology in a file; a regular network has parameters, as in fat-tree:k=8,capacity=100,servers=2", flag.Name))
+		}
+	})
+	return err
 }
 
 // Limits of a run of the solver, unless flags give others.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -177,7 +178,7 @@ func (f *planRunFlags) prepare(topo, file string) (*planRun, error) {
 	switch {
 	case o.Scheme != "cpu" && o.Scheme != "model":
 		return nil, usagef("-scheme %s: it must be cpu or model", o.Scheme)
-	case o.Loss < 0 || o.Loss >= 1:
+	case o.Loss < 0 || o.Loss >= 1 || math.IsNaN(o.Loss):
 		return nil, usagef("-loss %v: it must be 0 or more, and less than 1", o.Loss)
 	case o.RoundTrip <= 0 || o.RoundTrip > time.Minute:
 		return nil, usagef("-round-trip %v: it must be more than 0, and a minute at most", o.RoundTrip)
@@ -198,6 +199,11 @@ func (f *planRunFlags) prepare(topo, file string) (*planRun, error) {
 	}
 	ranks := planrun.Ranks(r.topo)
 	r.Workers = len(ranks)
+	for id := range o.Cards {
+		if _, worker := ranks[id]; worker {
+			return nil, usagef("-card %s=%s: the node is a worker, and has no card", id.Text, o.Cards[id])
+		}
+	}
 	if most := mostArrayBytes / r.Workers / f.elementSize(); int(f.elements) > most {
 		return nil, usagef("-elements %d: the arrays of %d workers are in memory together, so it must be at most %d", f.elements, r.Workers, most)
 	}
@@ -272,10 +278,14 @@ func (f *planRunFlags) troubleOf(t *topology.Topology) (*trouble, error) {
 		x.lost.Nodes = append(x.lost.Nodes, topology.ID(id))
 		x.what = append(x.what, name+" leaves")
 	}
+	ranks := planrun.Ranks(t)
 	for _, name := range f.failCard {
 		id, known := nodeNamed(t, name)
 		if !known {
 			return nil, usagef("-fail-card %s: no node has this id", name)
+		}
+		if _, worker := ranks[id]; worker {
+			return nil, usagef("-fail-card %s: the node is a worker, and has no card", name)
 		}
 		x.cards = append(x.cards, id)
 		x.lost.Cards = append(x.lost.Cards, topology.ID(id))

@@ -91,6 +91,8 @@ func TestPlanRun(t *testing.T) {
 		"plan run topo.json plan.json -sum mean",
 		"plan run topo.json plan.json -scheme sim",
 		"plan run topo.json plan.json -loss 1",
+		"plan run topo.json plan.json -loss NaN",
+		"plan run topo.json plan.json -loss x",
 		"plan run topo.json plan.json -jobs 3",
 		"plan run topo.json plan.json -chunk 20",
 		"plan run topo.json plan.json -elements 1000000000000",
@@ -99,6 +101,7 @@ func TestPlanRun(t *testing.T) {
 		"plan run topo.json plan.json -timeout -1s",
 		"plan run topo.json plan.json -card S1",
 		"plan run topo.json plan.json -card S9=cpu:",
+		"plan run topo.json plan.json -card W1=cpu:",
 		"plan run topo.json plan.json -card S1=nowhere",
 		"plan run topo.json plan.json -late W1",
 		"plan run topo.json plan.json -late S1@1s",
@@ -106,6 +109,7 @@ func TestPlanRun(t *testing.T) {
 		"plan run topo.json plan.json -leave W9",
 		"plan run topo.json plan.json -leave S1",
 		"plan run topo.json plan.json -fail-card W9",
+		"plan run topo.json plan.json -fail-card W1",
 	))
 	s := tributary(context.Background(), "plan", "run", "topo.json", "plan.json", "-json", "-elements", "10", "-leave", "W4", "-timeout", "5m")
 	require.Equal(t, 0, s.status, s.errs)

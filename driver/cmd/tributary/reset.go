@@ -28,7 +28,7 @@ its last jobs, so that it refuses their late packets.`,
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "card %s is reset\n", f.card)
 				return err
-			})
+			}, driver.WithAdmin())
 		},
 	}
 	f.add(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,6 +47,7 @@ func runSelftest(ctx context.Context, f *cardFlags, asJSON bool, out io.Writer) 
 	}
 	outcomes := []outcome{}
 	failed := 0
+	var unprinted error
 	options := selftest.Options{Timeout: f.timeout, Open: []driver.Option{driver.WithTimeout(f.timeout)}}
 	err := selftest.Run(ctx, f.card, options, func(o selftest.Outcome) {
 		line := outcome{Name: o.Name, What: o.What, OK: o.Err == nil}
@@ -55,10 +57,10 @@ func runSelftest(ctx context.Context, f *cardFlags, asJSON bool, out io.Writer) 
 		}
 		outcomes = append(outcomes, line)
 		if !asJSON {
-			line.print(out)
+			unprinted = cmp.Or(unprinted, line.print(out))
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(err, unprinted); err != nil {
 		return err
 	}
 	if asJSON {
@@ -70,10 +72,11 @@ func runSelftest(ctx context.Context, f *cardFlags, asJSON bool, out io.Writer) 
 	return err
 }
 
-func (o outcome) print(out io.Writer) {
+func (o outcome) print(out io.Writer) (err error) {
 	if o.OK {
-		fmt.Fprintf(out, "ok    %-10s %s\n", o.Name, o.What)
-		return
+		_, err = fmt.Fprintf(out, "ok    %-10s %s\n", o.Name, o.What)
+		return err
 	}
-	fmt.Fprintf(out, "WRONG %-10s %s\n      %s\n", o.Name, o.What, o.Error)
+	_, err = fmt.Fprintf(out, "WRONG %-10s %s\n      %s\n", o.Name, o.What, o.Error)
+	return err
 }

@@ -93,6 +93,38 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeResets resets cards of a daemon, also one on a network, whose data pass the daemon by: with -admin
+// they are reset, otherwise the error names the flag.
+func TestServeResets(t *testing.T) {
+	for _, x := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, `^tributary reset: card serve:unix:s#card\d refused write RESET \(0x[0-9a-f]+\): busy: .* -admin\n$`},
+		{[]string{"-admin"}, `^card serve:unix:s#card\d is reset\n$`},
+	} {
+		workFolder(t)
+		_, listening := startReady(t, "sim", "cpu:workers=4", "-listen", "udp:127.0.0.1:0")
+		network := strings.TrimPrefix(strings.TrimSuffix(listening, "\n"), "listening ")
+		s, _ := startServe(t, append(x.flags, "-card", "model:lanes=4", "-card", network, "-listen", "unix:s")...)
+		for _, card := range []string{"serve:unix:s#card0", "serve:unix:s#card1"} {
+			have := tributary(context.Background(), "reset", "-card", card)
+			require.Regexp(t, x.want, have.out+have.errs)
+			require.Equal(t, x.flags == nil, have.status != 0)
+		}
+		s.end(t, syscall.SIGTERM)
+	}
+}
+
+// TestSelftestOfASharedCard is refused: it writes registers that belong to the daemon.
+func TestSelftestOfASharedCard(t *testing.T) {
+	workFolder(t)
+	startServe(t, "-card", "model:lanes=1,workers=1,chunk=16,window=1", "-listen", "unix:s")
+	require.Equal(t, said{1, "", "tributary selftest: card: tributary serve shares serve:unix:s, and the self-test needs a card to itself; " +
+		"end tributary serve, and name the card itself\n"},
+		tributary(context.Background(), "selftest", "-card", "serve:unix:s"))
+}
+
 // TestServeDefault checks the default address, and that a second daemon there is refused while the first
 // one lives, and replaces the socket that it leaves when it is killed.
 func TestServeDefault(t *testing.T) {

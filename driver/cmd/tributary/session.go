@@ -29,12 +29,14 @@ func (f *cardFlags) withCard(ctx context.Context, needs transport.Needs, use fun
 // linkLog is the file of -record. It is created with the link: without a card, the log of an
 // earlier session stays.
 type linkLog struct {
-	path string
-	file *os.File
-	buf  *bufio.Writer
+	path   string
+	file   *os.File
+	buf    *bufio.Writer
+	failed bool // Write has returned an error
 }
 
-func (l *linkLog) Write(p []byte) (int, error) {
+func (l *linkLog) Write(p []byte) (n int, err error) {
+	defer func() { l.failed = l.failed || err != nil }()
 	if l.file == nil {
 		file, err := os.Create(l.path)
 		if err != nil {
@@ -45,8 +47,13 @@ func (l *linkLog) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
+// close returns an error that Write has not returned.
 func (l *linkLog) close() error {
-	if l.file == nil {
+	switch {
+	case l.file == nil:
+		return nil
+	case l.failed:
+		l.file.Close()
 		return nil
 	}
 	return errors.Join(l.buf.Flush(), l.file.Close())

@@ -121,7 +121,7 @@ const stopGrace = 5 * time.Second
 // check refuses invalid addresses.
 func (f *simFlags) check() error {
 	scheme, address, _ := strings.Cut(f.listen, ":")
-	if f.listen != "" && (scheme != "unix" || address == "") && (scheme != "tcp" || !strings.Contains(address, ":")) {
+	if f.listen != "" && (scheme != "unix" || address == "") && (scheme != "tcp" || !hasPort(address)) {
 		return usagef("-listen %s: it must be unix:PATH or tcp:HOST:PORT", f.listen)
 	}
 	if f.usbip == "" && f.serial != "" {
@@ -157,6 +157,16 @@ func (f *simFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// hasPort reports whether an address ends with a TCP port, by number or name.
+func hasPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return false
+	}
+	_, err = net.LookupPort("tcp", port)
+	return err == nil
 }
 
 func (f *simFlags) run(ctx context.Context, dir string, out, errs io.Writer) error {

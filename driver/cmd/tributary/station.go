@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ type macFlag uint64
 
 func (m *macFlag) Set(s string) error {
 	address, err := net.ParseMAC(s)
-	if err != nil || len(address) != 6 || address[0]&1 != 0 {
+	if err != nil || len(address) != 6 || address[0]&1 != 0 || bytes.Equal(address, make([]byte, 6)) {
 		return errors.New("it must be the MAC address of one station, as in 02:54:52:42:00:01")
 	}
 	*m = macFlag(binary.BigEndian.Uint64(append([]byte{0, 0}, address...)))
@@ -73,6 +74,9 @@ func (m *macFlag) String() string {
 
 func (m *macFlag) Type() string { return "mac" }
 
+// broadcast is the address of all stations.
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
 // ipFlag is an IPv4 address and a UDP port.
 type ipFlag netip.AddrPort
 
@@ -82,7 +86,7 @@ func (f *ipFlag) Set(s string) error {
 		ip, err2 := netip.ParseAddr(s)
 		at, err = netip.AddrPortFrom(ip, wire.NetworkPort), err2
 	}
-	if err != nil || !at.Addr().Is4() || at.Addr().IsUnspecified() || at.Addr().IsMulticast() || at.Port() == 0 {
+	if err != nil || !at.Addr().Is4() || at.Addr().IsUnspecified() || at.Addr().IsMulticast() || at.Addr() == broadcast || at.Port() == 0 {
 		return errors.New("it must be the IPv4 address of one station, as in 192.168.84.66, or with a UDP port, as in 192.168.84.66:21570")
 	}
 	*f = ipFlag(at)

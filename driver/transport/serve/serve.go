@@ -92,13 +92,13 @@ func Open(ctx context.Context, r transport.Request) (transport.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.Patience)
 		defer cancel()
 	}
-	return openOn(ctx, a, trust, a.dial)
+	return openOn(ctx, a, trust, a.dial, r.Admin)
 }
 
 // Over opens a session over connections that dial opens, such as those of a test in one process. The
 // session's name is unix:PATH, as if a socket there led to the daemon.
 func Over(ctx context.Context, path string, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
-	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial)
+	return openOn(ctx, address{network: "unix", place: path}, &trust{}, dial, false)
 }
 
 // forwarded are the sockets of programs that forward connections to a daemon on another machine, such as
@@ -107,12 +107,12 @@ var forwarded sync.Map
 
 // openOn opens a session, with shared memory where there can be some. That of a card on a network is a
 // transport.PacketConn as well: its frames are datagrams, and its stream carries none.
-func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error)) (transport.Conn, error) {
+func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error), admin bool) (transport.Conn, error) {
 	_, without := forwarded.Load(a.place)
-	s, err := openWith(ctx, a, trust, dial, sharesMemory && !without)
+	s, err := openWith(ctx, a, trust, dial, admin, sharesMemory && !without)
 	if errors.Is(err, errNoDescriptor) {
 		forwarded.Store(a.place, true)
-		s, err = openWith(ctx, a, trust, dial, false)
+		s, err = openWith(ctx, a, trust, dial, admin, false)
 	}
 	switch {
 	case err != nil:
@@ -128,14 +128,14 @@ func openOn(ctx context.Context, a address, trust *trust, dial func(ctx context.
 	return d, nil
 }
 
-func openWith(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error), memory bool) (*Session, error) {
+func openWith(ctx context.Context, a address, trust *trust, dial func(ctx context.Context) (net.Conn, error), admin, memory bool) (*Session, error) {
 	data, err := trust.secure(ctx, dial)
 	if err != nil {
 		return nil, err
 	}
 	s := &Session{address: a, dial: dial, data: data, frames: data}
 	s.changed.L = &s.mu
-	if err := s.attach(ctx, trust, memory); err != nil {
+	if err := s.attach(ctx, trust, admin, memory); err != nil {
 		s.Close()
 		s.Release()
 		return nil, err
@@ -146,8 +146,9 @@ func openWith(ctx context.Context, a address, trust *trust, dial func(ctx contex
 // errNoDescriptor means that a daemon shares memory, and that its descriptor has not come.
 var errNoDescriptor = errors.New("the daemon sent no descriptor of its memory")
 
-// attach opens the control stream, and gives the data connection its key. memory asks for shared memory.
-func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
+// attach opens the control stream, and gives the data connection its key. admin asks for writes of
+// registers, memory for shared memory.
+func (s *Session) attach(ctx context.Context, trust *trust, admin, memory bool) error {
 	secure := insecure.NewCredentials()
 	if trust.tls != nil {
 		secure = credentials.NewTLS(trust.tls)
@@ -165,7 +166,8 @@ func (s *Session) attach(ctx context.Context, trust *trust, memory bool) error {
 	if s.stream, err = rpc.NewTributaryClient(s.control).Attach(streaming); err != nil {
 		return reason(err)
 	}
-	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Memory: memory, Rings: memory, Direct: true}
+	// Writes of registers are the daemon's to pass on, so an admin's frames go through it.
+	hello := &protocol.Hello{Version: version, Token: trust.token, Card: s.address.card, Client: clientName(), Admin: admin, Memory: memory, Rings: memory, Direct: !admin}
 	if err := s.stream.Send(&protocol.ToDaemon{Message: &protocol.ToDaemon_Hello{Hello: hello}}); err != nil {
 		return reason(err)
 	}
@@ -389,10 +391,13 @@ func (a address) authority() string {
 
 func (a address) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, a.network, a.place)
-	if err == nil && Dialed != nil {
+	if err != nil {
+		return nil, fmt.Errorf("%w; check that tributary serve listens there", err)
+	}
+	if Dialed != nil {
 		Dialed(conn)
 	}
-	return conn, err
+	return conn, nil
 }
 
 // Dialed is called with each connection to a daemon, before TLS. A library in a program that may fork sets it
