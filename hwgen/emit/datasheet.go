@@ -161,7 +161,7 @@ func portDoc(name string, shell plan.Shell) (doc string, ok bool) {
 // portDocs describes the ports of a card; _p{n} means _p0, _p1, ...
 var portDocs = map[string]string{
 	"clk":         "The only clock.",
-	"rst":         "Synchronous reset, active high: hold it for at least one cycle after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
+	"rst":         "Synchronous reset, active high: hold it for at least three cycles. Ends all jobs, clears counters, OWNER and the last epochs.",
 	"link_up":     "The host's link is up; synchronous to clk. One cycle of low suffices: all jobs end, and OWNER is cleared; counters remain. The card accepts a new host's packets after link_up is high again and the jobs have drained.",
 	"beat_strobe": "High in each cycle in which a beat enters the lanes.",
 
