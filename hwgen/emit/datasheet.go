@@ -120,7 +120,7 @@ func zeroCounters(p *plan.Plan) (texts []string) {
 func laneCells(p *plan.Plan) string {
 	row, ok := cells.Find(cells.Lane{
 		Sum: p.Sum.Name, Format: p.Format.Name, Result: p.Result.Name,
-		Workers: p.Workers, DSP: p.DSP, Saturate: p.Saturate,
+		Workers: p.Inputs(), DSP: p.DSP, Saturate: p.Saturate,
 	})
 	if !ok {
 		return ""
@@ -190,7 +190,7 @@ var portDocs = map[string]string{
 	"s_axis_p{n}_tvalid": "The beat is valid.",
 	"s_axis_p{n}_tready": "The card accepts the beat; does not depend on other ports or on results.",
 	"s_axis_p{n}_tlast":  "Last beat of the packet.",
-	"s_axis_p{n}_tuser":  "Bits 111:0: the header on the first beat, byte k in bits 8k+7..8k. Bit 112: on the last beat, the payload is damaged, and the packet has no effect.",
+	"s_axis_p{n}_tuser":  "Bits 111:0: the header on the first beat, byte k in bits 8k+7..8k. Bit 112: on the last beat of data, the payload is damaged, and the packet has no effect; ignored with an ask or a finish.",
 	"m_axis_p{n}_tdata":  "A beat to worker n, lane 0 in the lowest bits.",
 	"m_axis_p{n}_tkeep":  "All ones in a payload beat; 0 in a status, which is a single beat.",
 	"m_axis_p{n}_tvalid": "The beat is valid, and stable until accepted.",
@@ -241,7 +241,7 @@ var portDocs = map[string]string{
 	"m_reg_code":  "0: done; otherwise the reason.",
 	"m_reg_value": "The register's new value; 0 for a refusal without a value.",
 
-	"verdict_valid":  "One cycle for each data packet of a member that entered: what became of it.",
+	"verdict_valid":  "One cycle for each data packet that entered at a worker's port: what became of it.",
 	"verdict_port":   "Its port.",
 	"verdict_slot":   "Its slot; 0 if its job is not set up.",
 	"verdict_vid":    "Its VID.",
