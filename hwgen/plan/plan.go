@@ -46,7 +46,7 @@ type Plan struct {
 
 	Modules  []*netlist.Module // generated modules, the top last
 	Leaves   []string          // hand-written modules that they use, in alphabetical order
-	Memories []Memory
+	Memories []Memory          // of payloads, packets, headers and addresses
 
 	// The board, if the card is for one; otherwise OnBoard is nil.
 	OnBoard     *boards.Board
@@ -145,7 +145,7 @@ func (p *Plan) Library(rtl fs.FS) *leaf.Library {
 // Top returns the module that a design instantiates.
 func (p *Plan) Top() *netlist.Module { return p.Modules[len(p.Modules)-1] }
 
-// MemoryBits returns the total size of the card's RAMs in bits.
+// MemoryBits returns the total size of Memories in bits. RAMs of state come on top.
 func (p *Plan) MemoryBits() int {
 	sum := 0
 	for _, m := range p.Memories {
