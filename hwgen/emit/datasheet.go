@@ -44,9 +44,11 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		Recipe           string
 		SumRules         string
 		Zero             []string // sentences about counters that stay zero
+		RateWindow       int      // smallest window with which the largest chunks pass at their rate
+		WindowCycles     int      // cycles that such a chunk takes with a smaller one
 	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.RegPort != "", p.Workers - 1, p.ElemBits,
 		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(p.Shell.Code, p.Parent),
-		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
+		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p), p.RateWindow(), p.WindowCycles()})
 }
 
 // sumRules returns the order of a sum, the contribution of absent ports, and the NaNs.

@@ -175,6 +175,26 @@ func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
 // HasSelftest reports whether sums of the simulated card can be checked without endpoints of RoCEv2.
 func (p *Plan) HasSelftest() bool { return p.Shell.Code != wire.ShellRoCE }
 
+// roundTrip returns the minimum number of cycles from the first beat of a chunk to the last beat of its
+// result at the same port, one cycle later: the last contributions of all ports come at once.
+func (p *Plan) roundTrip() int {
+	return 2*p.Beats - 1 + max(p.Latency, p.PortLatency) + CommitSpacing*(p.Inputs()-1)
+}
+
+// RateWindow returns the smallest window with which the largest chunks follow one another in ChunkCycles,
+// if each worker sends a chunk as soon as it has the result of the chunk a window before.
+func (p *Plan) RateWindow() int {
+	window := 1
+	for window*p.ChunkCycles() < p.roundTrip() {
+		window *= 2
+	}
+	return window
+}
+
+// WindowCycles returns the cycles that the largest chunk takes with the card's window, if that is below
+// RateWindow.
+func (p *Plan) WindowCycles() int { return (p.roundTrip() + p.Window - 1) / p.Window }
+
 // LinkCycles returns the cycles that the largest chunk takes on the link, in the slower
 // direction: a data frame from every worker, or one result to the host. Payload moves at
 // most one beat a cycle. If all workers are behind one Ethernet port, each gets a result of its
