@@ -738,6 +738,33 @@ func TestParentFiles(t *testing.T) {
 	assert.Contains(t, parent["agg_core.v"], ".PORTS      (64'd3)")
 }
 
+// A lane of a card with an up port has an operand for it: its cells are those of one worker more. So is
+// its chunk's share of the commits.
+func TestDatasheetCountsTheUpPort(t *testing.T) {
+	line := func(card, start string) string {
+		_, after, ok := strings.Cut(contents(t, makeCard(t, card))["README.md"], start)
+		require.True(t, ok, start)
+		text, _, _ := strings.Cut(after, "\n")
+		return text
+	}
+	const cells = "\n| cells per lane |"
+	assert.Equal(t, line("-shell none -sum fused -workers 8", cells), line("-shell none -sum fused -workers 7 -parent", cells))
+	assert.Contains(t, line("-shell none -workers 8 -parent", "\nSo a chunk takes"),
+		"at least 2 for each worker, as many for the parent and 6 in all: 18 cycles")
+}
+
+// The datasheet of bare ports names the code of a write that lacks bytes, and the packets that a damaged
+// payload's mark is for.
+func TestDatasheetOfBarePorts(t *testing.T) {
+	sheet := contents(t, makeCard(t, "-shell none -lanes 1 -workers 1"))["README.md"]
+	assert.Contains(t, sheet, "refuse with the codes 3, 22 and 32 to 40")
+	assert.Contains(t, sheet, "ignored with an ask or a finish")
+	assert.Contains(t, sheet, "for each data packet that entered at a worker's port")
+	assert.Contains(t, sheet, `timescale=("1ns", "1ps")`, "Icarus has a precision of a second otherwise")
+	bus := contents(t, makeCard(t, "-shell none -lanes 1 -workers 1 -registers bus"))["README.md"]
+	assert.Contains(t, bus, "refuse with the codes 3 and 32 to 40", "a bus writes whole registers")
+}
+
 // A card on Ethernet with an up port has the addresses of parents besides, and no other ports than its
 // twin without.
 func TestNetworkParentFiles(t *testing.T) {

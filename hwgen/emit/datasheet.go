@@ -44,9 +44,11 @@ func datasheet(p *plan.Plan, m Manifest) ([]byte, error) {
 		Recipe           string
 		SumRules         string
 		Zero             []string // sentences about counters that stay zero
+		RateWindow       int      // smallest window with which the largest chunks pass at their rate
+		WindowCycles     int      // cycles that such a chunk takes with a smaller one
 	}{m, p.SumDoc(), p.Shell.Doc, p.Bound(), laneCells(p), p.ResultBits, p.Shell.Link, p.RegPort != "", p.Workers - 1, p.ElemBits,
 		ports, instance(p.Top(), p.Prefix), tables.RegisterTable(p.Shell.Code, p.Parent),
-		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p)})
+		tables.HeaderTable(), tables.CodeTable(), newRecipe(p), sumRules(p), zeroCounters(p), p.RateWindow(), p.WindowCycles()})
 }
 
 // sumRules returns the order of a sum, the contribution of absent ports, and the NaNs.
@@ -120,7 +122,7 @@ func zeroCounters(p *plan.Plan) (texts []string) {
 func laneCells(p *plan.Plan) string {
 	row, ok := cells.Find(cells.Lane{
 		Sum: p.Sum.Name, Format: p.Format.Name, Result: p.Result.Name,
-		Workers: p.Workers, DSP: p.DSP, Saturate: p.Saturate,
+		Workers: p.Inputs(), DSP: p.DSP, Saturate: p.Saturate,
 	})
 	if !ok {
 		return ""
@@ -161,7 +163,7 @@ func portDoc(name string, shell plan.Shell) (doc string, ok bool) {
 // portDocs describes the ports of a card; _p{n} means _p0, _p1, ...
 var portDocs = map[string]string{
 	"clk":         "The only clock.",
-	"rst":         "Synchronous reset, active high: hold it for at least one cycle after power-up. Ends all jobs, clears counters, OWNER and the last epochs.",
+	"rst":         "Synchronous reset, active high: hold it for at least three cycles. Ends all jobs, clears counters, OWNER and the last epochs.",
 	"link_up":     "The host's link is up; synchronous to clk. One cycle of low suffices: all jobs end, and OWNER is cleared; counters remain. The card accepts a new host's packets after link_up is high again and the jobs have drained.",
 	"beat_strobe": "High in each cycle in which a beat enters the lanes.",
 
@@ -190,7 +192,7 @@ var portDocs = map[string]string{
 	"s_axis_p{n}_tvalid": "The beat is valid.",
 	"s_axis_p{n}_tready": "The card accepts the beat; does not depend on other ports or on results.",
 	"s_axis_p{n}_tlast":  "Last beat of the packet.",
-	"s_axis_p{n}_tuser":  "Bits 111:0: the header on the first beat, byte k in bits 8k+7..8k. Bit 112: on the last beat, the payload is damaged, and the packet has no effect.",
+	"s_axis_p{n}_tuser":  "Bits 111:0: the header on the first beat, byte k in bits 8k+7..8k. Bit 112: on the last beat of data, the payload is damaged, and the packet has no effect; ignored with an ask or a finish.",
 	"m_axis_p{n}_tdata":  "A beat to worker n, lane 0 in the lowest bits.",
 	"m_axis_p{n}_tkeep":  "All ones in a payload beat; 0 in a status, which is a single beat.",
 	"m_axis_p{n}_tvalid": "The beat is valid, and stable until accepted.",
@@ -241,7 +243,7 @@ var portDocs = map[string]string{
 	"m_reg_code":  "0: done; otherwise the reason.",
 	"m_reg_value": "The register's new value; 0 for a refusal without a value.",
 
-	"verdict_valid":  "One cycle for each data packet of a member that entered: what became of it.",
+	"verdict_valid":  "One cycle for each data packet that entered at a worker's port: what became of it.",
 	"verdict_port":   "Its port.",
 	"verdict_slot":   "Its slot; 0 if its job is not set up.",
 	"verdict_vid":    "Its VID.",

@@ -58,8 +58,8 @@ type Manifest struct {
 	PortLatency    int            `json:"port_latency,omitempty"` // cycles, the same at the ports of a card without a link
 	PassLatency    int            `json:"pass_latency,omitempty"` // cycles, last word of a passing frame in to its first out; absent with one Ethernet port
 	Throughput     Throughput     `json:"throughput"`
-	Undecided      plan.Undecided `json:"undecided"` // cost of elements that one pass does not decide
-	MemoryBits     int            `json:"memory_bits"`
+	Undecided      plan.Undecided `json:"undecided"`   // cost of elements that one pass does not decide
+	MemoryBits     int            `json:"memory_bits"` // of memories; RAMs of state come on top
 	Memories       []Memory       `json:"memories"`
 	Files          []string       `json:"files"` // all files that hwgen wrote, relative to the folder
 

@@ -39,6 +39,9 @@ func Summary(p *plan.Plan) string {
 			p.ChunkCycles(), count(p.Beats, "beat"), plan.CommitSpacing, plan.ResultSpacing)
 		line("", "chunks of %d elements or more would leave no bubble", p.ChunkCycles()*p.Lanes)
 	}
+	if p.Window < p.RateWindow() {
+		line("", "but %d cycles a chunk with a window of %d; that rate needs a window of %d or more", p.WindowCycles(), p.Window, p.RateWindow())
+	}
 	if p.Jobs > 1 {
 		line("end of job", "pauses the other jobs for at most %d cycles", p.ClearCycles())
 	}

@@ -105,6 +105,10 @@ wait for the commit. Not done here: framing and CRC, which the shell does.`, p.L
 func (b *coreBuilder) note() {
 	words := 1 << (b.slotBits + b.indexBits)
 	b.memory("slot memory, one per port", b.Inputs(), words, b.BeatBits)
+	if b.Lane.Shared != nil {
+		b.memory("result cache, one per lane", b.Lanes, words, b.ResultBits)
+		return
+	}
 	b.memory("result cache", 1, words, b.ResultBeatBits)
 }
 

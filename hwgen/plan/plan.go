@@ -46,7 +46,7 @@ type Plan struct {
 
 	Modules  []*netlist.Module // generated modules, the top last
 	Leaves   []string          // hand-written modules that they use, in alphabetical order
-	Memories []Memory
+	Memories []Memory          // of payloads, packets, headers and addresses
 
 	// The board, if the card is for one; otherwise OnBoard is nil.
 	OnBoard     *boards.Board
@@ -145,7 +145,7 @@ func (p *Plan) Library(rtl fs.FS) *leaf.Library {
 // Top returns the module that a design instantiates.
 func (p *Plan) Top() *netlist.Module { return p.Modules[len(p.Modules)-1] }
 
-// MemoryBits returns the total size of the card's RAMs in bits.
+// MemoryBits returns the total size of Memories in bits. RAMs of state come on top.
 func (p *Plan) MemoryBits() int {
 	sum := 0
 	for _, m := range p.Memories {
@@ -174,6 +174,26 @@ func (p *Plan) FullRate() bool { return p.ChunkCycles() == p.Beats }
 
 // HasSelftest reports whether sums of the simulated card can be checked without endpoints of RoCEv2.
 func (p *Plan) HasSelftest() bool { return p.Shell.Code != wire.ShellRoCE }
+
+// roundTrip returns the minimum number of cycles from the first beat of a chunk to the last beat of its
+// result at the same port, one cycle later: the last contributions of all ports come at once.
+func (p *Plan) roundTrip() int {
+	return 2*p.Beats - 1 + max(p.Latency, p.PortLatency) + CommitSpacing*(p.Inputs()-1)
+}
+
+// RateWindow returns the smallest window with which the largest chunks follow one another in ChunkCycles,
+// if each worker sends a chunk as soon as it has the result of the chunk a window before.
+func (p *Plan) RateWindow() int {
+	window := 1
+	for window*p.ChunkCycles() < p.roundTrip() {
+		window *= 2
+	}
+	return window
+}
+
+// WindowCycles returns the cycles that the largest chunk takes with the card's window, if that is below
+// RateWindow.
+func (p *Plan) WindowCycles() int { return (p.roundTrip() + p.Window - 1) / p.Window }
 
 // LinkCycles returns the cycles that the largest chunk takes on the link, in the slower
 // direction: a data frame from every worker, or one result to the host. Payload moves at

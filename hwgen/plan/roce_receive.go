@@ -148,7 +148,7 @@ func (p *Plan) relay(b *netlist.Body) {
 	}
 	bytes := p.Link / 8
 	words := indexWidth(2 * ((largestFrame + bytes - 1) / bytes)) // log2
-	p.memory("frames for neighbours", 1, 1<<words, 9*bytes)
+	p.memory("frames for neighbours", 1, 1<<words, 9*bytes+1)
 	i := b.Instance("agg_relay", "u_relay", "").
 		Param("BYTES", fmt.Sprint(bytes)).
 		Param("FRAME_BYTES", fmt.Sprint(largestFrame)).
@@ -169,7 +169,7 @@ func (p *Plan) relay(b *netlist.Body) {
 
 // keepHeaders adds the memory of headers.
 func (p *Plan) keepHeaders(m *netlist.Module) {
-	p.memory("headers of connections, one per port of the core", p.Workers, p.Slots, p.tagBits()+headerRecordBits)
+	p.memory("headers of connections", 1, 1<<(indexWidth(p.Workers)+indexWidth(p.Slots)), p.tagBits()+headerRecordBits)
 	i := m.Instance("agg_roce_headers", "u_headers", "").
 		Param("PORTS", fmt.Sprint(p.Workers)).
 		Param("PORT_BITS", fmt.Sprint(indexWidth(p.Workers))).
