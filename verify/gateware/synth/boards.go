@@ -41,7 +41,7 @@ func builds() []build {
 			all = append(all, build{strings.Join(append([]string{name}, more...), " "), append(flags, more...)})
 		}
 		add(4, 4, "tree", b.SmallMHz)
-		add(16, 4, "fused", b.CoreMHz)
+		add(16, 4, "fused", b.LargeMHz)
 		if b.Ethernet == nil {
 			continue
 		}
