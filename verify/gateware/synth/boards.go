@@ -41,7 +41,7 @@ func builds() []build {
 			all = append(all, build{strings.Join(append([]string{name}, more...), " "), append(flags, more...)})
 		}
 		add(4, 4, "tree", b.SmallMHz)
-		add(16, 4, "fused", b.CoreMHz)
+		add(16, 4, "fused", b.LargeMHz)
 		if b.Ethernet == nil {
 			continue
 		}
@@ -203,7 +203,7 @@ func readBoards() (boards.Table, error) {
 }
 
 // saveBoard replaces or adds a card's row in the table of boards, and writes the table with its
-// page.
+// page. A row of the same card with another target clock is replaced, too.
 func (r *record) saveBoard(fresh boards.Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,8 +212,7 @@ func (r *record) saveBoard(fresh boards.Row) error {
 		return err
 	}
 	t.Tools = r.tools
-	t.Rows = slices.DeleteFunc(t.Rows, func(old boards.Row) bool { return old.Card() == fresh.Card() })
-	t.Rows = append(t.Rows, fresh)
+	t.Rows = replaceRow(t.Rows, fresh)
 	slices.SortFunc(t.Rows, func(a, b boards.Row) int { return strings.Compare(a.Card(), b.Card()) })
 	text, err := encode(boards.Schema, t.Tools, t.Rows)
 	if err != nil {
@@ -224,6 +223,15 @@ func (r *record) saveBoard(fresh boards.Row) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(boardsFile, text, 0o666), os.WriteFile(pageFile, []byte(page(circuits, t)), 0o666))
+}
+
+// replaceRow replaces the card's rows, whatever their target clock, or adds the row.
+func replaceRow(rows []boards.Row, fresh boards.Row) []boards.Row {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(old boards.Row) bool {
+		old.ClockMHz = fresh.ClockMHz
+		return old.Card() == fresh.Card()
+	})
+	return append(rows, fresh)
 }
 
 // boardsPage returns the table of boards as Markdown.

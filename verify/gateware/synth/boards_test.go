@@ -86,3 +86,13 @@ func TestEncodeBoards(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, table, read)
 }
+
+// A card has one row: a new target clock replaces the old one.
+func TestReplaceRow(t *testing.T) {
+	row := func(board string, lanes, clock int) boards.Row {
+		return boards.Row{Board: board, Lanes: lanes, ClockMHz: clock}
+	}
+	old := []boards.Row{row("ecpix5", 4, 60), row("ecpix5", 16, 60), row("ulx3s", 16, 60)}
+	assert.Equal(t, []boards.Row{row("ecpix5", 4, 60), row("ulx3s", 16, 60), row("ecpix5", 16, 110)},
+		replaceRow(old, row("ecpix5", 16, 110)))
+}
