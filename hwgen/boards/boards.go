@@ -26,7 +26,6 @@ type Board struct {
 	Clock      Clock             `json:"clock"`
 	CoreMHz    int               `json:"core_mhz"`       // the card's default clock
 	SmallMHz   int               `json:"small_mhz"`      // clock of a card of 4 lanes x 4 workers; absent: CoreMHz
-	LargeMHz   int               `json:"large_mhz"`      // clock of a fused card of 16 lanes x 4 workers; absent: CoreMHz
 	ULPI       *ULPI             `json:"ulpi,omitempty"` // exactly one link: ULPI, USBPins, UART or FIFO
 	USBPins    *USBPins          `json:"usb_pins,omitempty"`
 	UART       *UART             `json:"uart,omitempty"`
@@ -145,9 +144,6 @@ func read(files fs.FS, name string) (Board, error) {
 	if b.SmallMHz == 0 {
 		b.SmallMHz = b.CoreMHz
 	}
-	if b.LargeMHz == 0 {
-		b.LargeMHz = b.CoreMHz
-	}
 	return b, b.check()
 }
 
@@ -173,7 +169,7 @@ func (b Board) check() error {
 	if err := b.Family().check(b); err != nil {
 		errs = append(errs, err)
 	}
-	for _, mhz := range []int{b.CoreMHz, b.SmallMHz, b.LargeMHz} {
+	for _, mhz := range []int{b.CoreMHz, b.SmallMHz} {
 		if _, err := b.PLL(mhz); err != nil {
 			errs = append(errs, err)
 		}

@@ -52,7 +52,7 @@ func (b Board) OnEthernet(ports int) (Board, error) {
 	used := *b.Ethernet
 	used.Ports = used.Ports[:ports]
 	b.Ethernet, b.onEthernet = &used, true
-	b.CoreMHz, b.SmallMHz, b.LargeMHz = used.CoreMHz, used.CoreMHz, used.CoreMHz
+	b.CoreMHz, b.SmallMHz = used.CoreMHz, used.CoreMHz
 	return b, nil
 }
 

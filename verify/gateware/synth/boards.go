@@ -41,7 +41,7 @@ func builds() []build {
 			all = append(all, build{strings.Join(append([]string{name}, more...), " "), append(flags, more...)})
 		}
 		add(4, 4, "tree", b.SmallMHz)
-		add(16, 4, "fused", b.LargeMHz)
+		add(16, 4, "fused", b.CoreMHz)
 		if b.Ethernet == nil {
 			continue
 		}
