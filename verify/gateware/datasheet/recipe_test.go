@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math/big"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,14 +39,10 @@ var cards = []string{
 
 // TestRecipe executes the recipe of each datasheet on the Go model of the same card.
 func TestRecipe(t *testing.T) {
-	hwgen := filepath.Join(t.TempDir(), "hwgen")
-	said, err := exec.Command("go", "build", "-o", hwgen, "tributary/hwgen").CombinedOutput()
-	require.NoError(t, err, string(said))
+	hwgen := buildHwgen(t)
 	for _, flags := range cards {
 		t.Run(flags, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "card")
-			said, err := exec.Command(hwgen, append(strings.Fields(flags), "-o", dir)...).CombinedOutput()
-			require.NoError(t, err, string(said))
+			dir := makeCard(t, hwgen, flags)
 			page, err := os.ReadFile(filepath.Join(dir, "README.md"))
 			require.NoError(t, err)
 			m := manifest(t, dir)
@@ -73,13 +68,18 @@ func TestRecipe(t *testing.T) {
 // jobEnded is JOB_STATE after the recipe: the epoch was 1.
 const jobEnded = 1<<16 | 2
 
-// cardManifest is what the manifest of a card has for its model.
+// cardManifest is what the manifest of a card has for its model, and its memories.
 type cardManifest struct {
 	Lanes, Workers, Chunk, Window, Jobs, Link, Latency int
 	Format, Result, Sum, Shell                         string
 	Saturate                                           bool
 	MAC, IP                                            string
 	UDPPort                                            uint16 `json:"udp_port"`
+
+	Memories []struct {
+		Name                string
+		Count, Words, Width int
+	}
 }
 
 // manifest reads the manifest of the card in a folder.

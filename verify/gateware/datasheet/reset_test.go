@@ -16,10 +16,7 @@ import (
 // TestReset holds rst of a card for as many cycles as its datasheet requires, in a simulation that starts
 // with X. Then every counter is zero: no sum from before the reset is counted behind it.
 func TestReset(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "card")
-	said, err := exec.Command("go", "run", "tributary/hwgen", "-lanes", "2", "-workers", "1", "-chunk", "4", "-window", "1",
-		"-shell", "none", "-registers", "bus", "-bundle", "-o", dir).CombinedOutput()
-	require.NoError(t, err, string(said))
+	dir := makeCard(t, buildHwgen(t), "-lanes 2 -workers 1 -chunk 4 -window 1 -shell none -registers bus -bundle")
 	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	require.NoError(t, err)
 	cycles := regexp.MustCompile("`rst` .* for at least (\\w+) cycles?\\b").FindSubmatch(page)
@@ -29,10 +26,7 @@ func TestReset(t *testing.T) {
 
 	bench := filepath.Join(t.TempDir(), "bench.v")
 	require.NoError(t, os.WriteFile(bench, []byte(strings.ReplaceAll(resetBench, "CYCLES", number)), 0o666))
-	out := filepath.Join(t.TempDir(), "bench.vvp")
-	said, err = exec.Command("iverilog", "-g2005", "-I", dir, "-s", "bench", "-o", out, bench, filepath.Join(dir, "agg.v")).CombinedOutput()
-	require.NoError(t, err, string(said))
-	said, err = exec.Command("vvp", "-n", out).CombinedOutput()
+	said, err := exec.Command("vvp", "-n", elaborate(t, dir, "bench", bench)).CombinedOutput()
 	require.NoError(t, err, string(said))
 	assert.Equal(t, 34, bytes.Count(said, []byte("=0000000000000000\n")), "counters that are zero:\n%s", said)
 }
