@@ -218,7 +218,7 @@ func (f *planRunFlags) prepare(topo, file string) (*planRun, error) {
 		r.late[rank] = wait
 		o.Timeout += wait
 	}
-	r.trouble, err = f.troubleOf(r.topo)
+	r.trouble, err = f.troubleOf(r.topo, ranks)
 	return r, err
 }
 
@@ -257,8 +257,8 @@ type trouble struct {
 	rest  *topology.Topology
 }
 
-// troubleOf returns the trouble that the flags name; nil: none.
-func (f *planRunFlags) troubleOf(t *topology.Topology) (*trouble, error) {
+// troubleOf returns the trouble that the flags name; nil: none. ranks are those of the workers.
+func (f *planRunFlags) troubleOf(t *topology.Topology, ranks map[plan.ID]int) (*trouble, error) {
 	x := &trouble{}
 	for _, ends := range f.fail {
 		link, err := linkNamed(t, ends)
@@ -278,7 +278,6 @@ func (f *planRunFlags) troubleOf(t *topology.Topology) (*trouble, error) {
 		x.lost.Nodes = append(x.lost.Nodes, topology.ID(id))
 		x.what = append(x.what, name+" leaves")
 	}
-	ranks := planrun.Ranks(t)
 	for _, name := range f.failCard {
 		id, known := nodeNamed(t, name)
 		if !known {
