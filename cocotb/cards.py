@@ -95,12 +95,13 @@ class CardBench:
 
     async def quiet(self):
         """Waits until all queued input is in and the output has been quiet for a while."""
+        calm = self.calm()
         began = self.moved = self.cycle
-        while self.cycle - self.moved < self.calm():
+        while (rest := self.moved + calm - self.cycle) > 0:
             if self.busy():
-                self.moved = self.cycle
-            await wait_cycles(self.dut, 8)
-            assert self.cycle - began < 1000 * self.calm(), "the card does not come to rest"
+                self.moved, rest = self.cycle, 8
+            await wait_cycles(self.dut, max(rest, 8))
+            assert self.cycle - began < 1000 * calm, "the card does not come to rest"
 
     async def link_fails(self, cycles):
         """Takes the link down for that many cycles."""
