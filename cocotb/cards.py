@@ -106,7 +106,7 @@ class CardBench:
     async def link_fails(self, cycles):
         """Takes the link down for that many cycles."""
         self.dut.link_up.value = 0
-        await ClockCycles(self.dut.clk, cycles)
+        await wait_cycles(self.dut, cycles)
         self.dut.link_up.value = 1
         self.model.link_down()
 

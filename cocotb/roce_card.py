@@ -5,10 +5,11 @@ byte for byte. Register accesses, ARP and echo requests are UdpCard's.
 """
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import RisingEdge
 
 import roce
 import zwire
+from bench import wait_cycles
 from cards import run_card
 from roce_model import RoceCard, connection_entry
 from streams import never
@@ -49,7 +50,7 @@ class RoceBench(UdpCard):
         await super().reset()
         cocotb.start_soon(self._count_strobes())
         if self.ethernet > 1:
-            await ClockCycles(self.dut.clk, CLEARING)
+            await wait_cycles(self.dut, CLEARING)
             self.switch = Switch(self.ethernet)
             await self.read("MAGIC")  # its sender is learned again
 

@@ -10,6 +10,7 @@ import pytest
 from cocotb.triggers import ClockCycles
 
 import zwire
+from bench import wait_cycles
 from cards import BareCard, run_card
 from streams import PATTERNS
 from traffic import Traffic, data_header, elements
@@ -56,7 +57,7 @@ async def answers_a_refusal_when_the_last_is_long_ago(dut):
     for refusal, change in wrong.items():
         await card.exchange(0, data_header(card, 0, 0, epoch=5) | change, bytes(card.format.bytes * card.chunk))
         assert card.model.counters[refusal] == 1
-        await ClockCycles(dut.clk, 1024)
+        await wait_cycles(dut, 1024)
     assert card.statuses_left_out == 0
     await card.check_registers()
 
@@ -77,7 +78,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
     replays = []
 
     async def send_later(port, header):
-        await ClockCycles(dut.clk, LEAD)
+        await wait_cycles(dut, LEAD)
         card.send(port, header)
 
     for gap in range(24 + LEAD):
@@ -91,7 +92,7 @@ async def a_result_under_way_keeps_its_receivers(dut):
         replay = card.expand(card.model.packet(port, ask))
         assert [header["kind"] for header, _, _ in replay] == [zwire.KIND_REPLAY]
         asking = cocotb.start_soon(send_later(port, ask))
-        await ClockCycles(dut.clk, gap)
+        await wait_cycles(dut, gap)
         await card.write("JOB_COMMIT", 2 * epoch + 1 << 32)
         await asking
         await card.quiet()
@@ -119,7 +120,7 @@ async def a_link_that_is_down_for_one_cycle_takes_its_host_with_it(dut):
         epoch = moment + 1
         await card.set_up(epoch)
         card.send(0, data_header(card, 0, 0, epoch), elements(rng, card.chunk, card.format))
-        await ClockCycles(dut.clk, epoch)
+        await wait_cycles(dut, epoch)
         dut.link_up.value = 0
         await ClockCycles(dut.clk, 1)
         dut.link_up.value = 1

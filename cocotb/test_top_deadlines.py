@@ -15,6 +15,7 @@ from cocotb.triggers import ClockCycles, Combine
 
 import model
 import zwire
+from bench import wait_cycles
 from cards import BareCard, LinkCard, manifest, run_card
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
@@ -156,7 +157,7 @@ class Clocked:
             found.append(key)
             end = last + ACT_CYCLES * len(found)
         if end > self.cycle:
-            await ClockCycles(self.dut.clk, end - self.cycle)
+            await wait_cycles(self.dut, end - self.cycle)
         await self.quiet()
         expected = []
         for key in found:
@@ -199,7 +200,7 @@ class Clocked:
     async def nothing_is_due(self):
         """Checks that no slot waits and that the card stays silent."""
         assert not self.due
-        await ClockCycles(self.dut.clk, 3 * self.cycles_given)
+        await wait_cycles(self.dut, 3 * self.cycles_given)
         await self.expect([])
         for counter in ("overdue", "partial", "evictions"):
             await self.read(counter)
@@ -347,7 +348,7 @@ async def who_is_late_is_left_out_and_who_stays_away_is_evicted(dut):
     # Each of its packets is refused, and answered if the last answer is long ago.
     before = await card.read("evicted")
     for kind in (zwire.KIND_DATA, zwire.KIND_ASK, zwire.KIND_FINISH):
-        await ClockCycles(dut.clk, 1100)
+        await wait_cycles(dut, 1100)
         if kind == zwire.KIND_DATA:
             await card.data(last, vid)
         else:
@@ -470,7 +471,7 @@ async def a_job_beside_it_is_not_disturbed(dut, partial):
             card.send(job.members[rank], data_header(card, rank, vid, 2), payload)
         if vid == 0:
             card.send(job.members[last], data_header(card, last, vid, 2), payload)
-        await ClockCycles(dut.clk, 2 * D)
+        await wait_cycles(dut, 2 * D)
     await running
     await beside.finish()
     await card.quiet()
@@ -500,7 +501,7 @@ async def lags_are_counted_by_powers_of_four(dut):
         ranks = card.rng.sample(range(card.ports), card.ports)
         entered, expected = {}, []
         for rank, cycles in zip(ranks, [0, gap, *[again] * card.ports]):
-            await ClockCycles(dut.clk, cycles)
+            await wait_cycles(dut, cycles)
             header = {"version": zwire.VERSION, "flags": 0} | data_header(card, rank, vid, 2)
             payload = elements(card.rng, card.chunk, card.format)
             card.send(block.members[rank], header, payload)
@@ -594,7 +595,7 @@ async def slots_that_fall_due_together_are_all_found(dut):
     entered = await card.drained(0)
     assert await card.holds("partial") == 0
     began = len(card.came)
-    await ClockCycles(dut.clk, card.cycles_given - (card.cycle - entered))
+    await wait_cycles(dut, card.cycles_given - (card.cycle - entered))
     for vid in range(2 * window):
         expected += card.model.overdue(0, vid)
     await card.expect(expected)
@@ -658,10 +659,10 @@ class LateWorker(Worker):
         while len(self.got) < len(self.data) and not self.evicted:
             self.act()
             away = self.rng.choice([0, 1, 4]) * deadline if self.rng.random() < 0.05 else 0
-            await ClockCycles(self.card.dut.clk, away + self.rng.randint(1, most))
+            await wait_cycles(self.card.dut, away + self.rng.randint(1, most))
         while not self.finished and not self.evicted:
             self.send(zwire.KIND_FINISH, len(self.data))
-            await ClockCycles(self.card.dut.clk, 200)
+            await wait_cycles(self.card.dut, 200)
 
     def take_status(self, header, port):
         if header["code"] == zwire.CODE_EVICTED:

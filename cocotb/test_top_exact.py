@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import ClockCycles
 
+from bench import wait_cycles
 from cards import BareCard, run_card
 from streams import PATTERNS
 from traffic import TOKEN, data_header, doubtful
@@ -91,14 +92,14 @@ async def a_job_that_ends_leaves_nothing_behind(dut):
             for port, payload in enumerate(payloads(card, rng)):
                 card.send(port, data_header(card, port, vid, epoch), payload)
         await taken(card)
-        await ClockCycles(dut.clk, moment)
+        await wait_cycles(dut, moment)
         how = rng.choice(["commit", "abort", "link", "reset"])
         if how == "abort":
             await card.write("JOB_ABORT", epoch << 32)
         elif how == "link":
             dut.link_up.value = 0
             card.model.link_down()
-            await ClockCycles(dut.clk, rng.randint(1, 40))
+            await wait_cycles(dut, rng.randint(1, 40))
             dut.link_up.value = 1
         elif how == "reset":
             await card.write("RESET", TOKEN)

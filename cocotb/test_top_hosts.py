@@ -6,10 +6,11 @@ The card's chunks are long, so the core is still summing when the link comes up 
 import random
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import RisingEdge
 
 import model
 import zwire
+from bench import wait_cycles
 from cards import LinkCard, run_card
 from traffic import TOKEN, data_header, elements
 
@@ -38,7 +39,7 @@ async def what_waits_for_the_old_job_to_drain_is_not_the_next_hosts(dut):
         card.put(contributions + model.frame({"kind": zwire.KIND_ASK, "epoch": epoch, "vid": 0}))
         while not int(dut.beat_strobe.value):
             await RisingEdge(dut.clk)
-        await ClockCycles(dut.clk, moment)
+        await wait_cycles(dut, moment)
         await card.link_fails(1)
         assert not card.busy()
         assert await card.read("OWNER") == 0

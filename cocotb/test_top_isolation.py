@@ -20,6 +20,7 @@ from cocotb.triggers import ClockCycles, Combine, FallingEdge, RisingEdge
 
 import model
 import zwire
+from bench import wait_cycles
 from cards import BareCard, run_card
 from streams import Gate
 from traffic import TOKEN, elements
@@ -82,7 +83,7 @@ class Bench(BareCard):
         self.epoch += 1
         a = Reduction(self, random.Random(7), CHUNKS, self.epoch, **A)
         assert await a.set_up(TOKEN)
-        await ClockCycles(self.dut.clk, 100)
+        await wait_cycles(self.dut, 100)
         return a
 
     async def check_counts(self, a):
@@ -116,7 +117,7 @@ class Bench(BareCard):
         """Sends every chunk at its time; the rank that is first alternates."""
         for chunk in range(CHUNKS):
             worker.contribute(chunk)
-            await ClockCycles(self.dut.clk, PERIOD + (1 - 2 * worker.rank) * (chunk % 2 * 6 - 3))
+            await wait_cycles(self.dut, PERIOD + (1 - 2 * worker.rank) * (chunk % 2 * 6 - 3))
 
     async def saturate(self, a, worker, began):
         """Sends every chunk as soon as the window allows."""
@@ -258,7 +259,7 @@ async def jobs_that_send_cost_their_turns(dut, scheduled, how):
     a = await card.set_up_a()
     for peer in card.peers.values():
         peer.start(getattr(peer, how))
-    await ClockCycles(dut.clk, 500)
+    await wait_cycles(dut, 500)
     beside = await card.run_a(a, scheduled)
     late = compare(alone, beside, scheduled, statuses=how != "legitimate")
     assert scheduled or late > 0, "the other jobs were not felt"
@@ -288,7 +289,7 @@ async def jobs_that_come_and_go_cost_no_more(dut, scheduled):
             for rank, port in enumerate(reduction.members):
                 card.peers[port].reduction, card.peers[port].next = reduction, 0
                 card.peers[port].got.clear()
-            await ClockCycles(dut.clk, 60)
+            await wait_cycles(dut, 60)
             if epoch % 2:
                 await card.write("JOB_ABORT", shape["job"] << 48 | epoch << 32)
     compare(alone, running.result(), scheduled)

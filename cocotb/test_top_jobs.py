@@ -9,10 +9,11 @@ import random
 
 import cocotb
 import pytest
-from cocotb.triggers import ClockCycles, Combine, Lock
+from cocotb.triggers import Combine, Lock
 
 import model
 import zwire
+from bench import wait_cycles
 from cards import BareCard, LinkCard, manifest, run_card
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
@@ -108,7 +109,7 @@ class Lives:
                 await reducing
                 await self.finish(last)
             else:
-                await ClockCycles(self.card.dut.clk, self.rng.randint(1, self.MOST_CYCLES))
+                await wait_cycles(self.card.dut, self.rng.randint(1, self.MOST_CYCLES))
                 if self.rng.random() < 0.5:
                     await self.abort(last)
                 # Otherwise the next job replaces it while it runs.
@@ -130,7 +131,7 @@ class Lives:
                     last.late()
             if begun:
                 return reduction
-            await ClockCycles(self.card.dut.clk, 100)
+            await wait_cycles(self.card.dut, 100)
 
     def some_job(self, job, epoch):
         rng, card = self.rng, self.card
@@ -212,7 +213,7 @@ async def a_link_that_goes_down_ends_all_jobs(dut):
             assert await reduction.set_up(TOKEN + epoch)
         reductions += fresh
         running = [cocotb.start_soon(reduction.reduce()) for reduction in fresh]
-        await ClockCycles(dut.clk, rng.randint(1, 200))
+        await wait_cycles(dut, rng.randint(1, 200))
         for reduction in fresh:
             reduction.ended = True
         await card.link_fails(rng.choice([1, 2, 60]))

@@ -13,6 +13,7 @@ from cocotb.triggers import ClockCycles
 import frames
 import model
 import zwire
+from bench import wait_cycles
 from cards import LinkCard, run_card
 from streams import PATTERNS, Gate
 from traffic import TOKEN, Contributions, Traffic, data_header, elements
@@ -87,7 +88,7 @@ async def a_link_that_goes_down_takes_its_host_with_it(dut, seed):
     half = model.frame(data_header(card, 0, 1, epoch=3), elements(rng, card.chunk, card.format))
     await card.transmit(half[: rng.randrange(1, len(half))])
     dut.link_up.value = 0
-    await ClockCycles(dut.clk, rng.randint(2, 40))
+    await wait_cycles(dut, rng.randint(2, 40))
     card.model.link_down()
     dut.link_up.value = 1
     await ClockCycles(dut.clk, 2)
@@ -147,7 +148,7 @@ async def a_result_that_is_being_sent_is_not_overwritten(dut):
             gate.closed = True
     while card.busy():
         await ClockCycles(dut.clk, 1)
-    await ClockCycles(dut.clk, 200)
+    await wait_cycles(dut, 200)
     gate.closed = False
     await card.quiet()
     sent = [(header["vid"], header["flags"], payload) for header, payload, _ in card.sent]

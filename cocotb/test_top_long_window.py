@@ -8,9 +8,10 @@ is not set up. Their verdicts show for how long the commit pauses.
 import random
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import RisingEdge
 
 import zwire
+from bench import wait_cycles
 from cards import BareCard, run_card
 from traffic import TOKEN, data_header
 from workers import Reduction, deliver
@@ -60,7 +61,7 @@ class Bench(BareCard):
         judged_at = []
         tasks = [cocotb.start_soon(self._send_to_stranger()), cocotb.start_soon(self._watch(judged_at))]
         result = await ending
-        await ClockCycles(self.dut.clk, 2 * self.slots)  # the end may only begin now
+        await wait_cycles(self.dut, 2 * self.slots)  # the end may only begin now
         for task in tasks:
             task.cancel()
         cost = self.manifest["throughput"]
@@ -97,14 +98,14 @@ async def later_chunks_and_jobs_use_all_slots_again(dut):
 
     second = await card.begin(1, EPOCH, chunks=2 * card.slots)
     running = cocotb.start_soon(second.reduce())
-    await ClockCycles(dut.clk, RUN)
+    await wait_cycles(dut, RUN)
     second.ended = True
     await card.check_pause(card.write("JOB_ABORT", 1 << 48 | EPOCH << 32))
     await running
 
     third = await card.begin(2, EPOCH, chunks=2 * card.slots)
     running = cocotb.start_soon(third.reduce())
-    await ClockCycles(dut.clk, RUN)
+    await wait_cycles(dut, RUN)
     third.ended = True
     fourth = await card.check_pause(card.begin(2, EPOCH + 1, chunks=card.slots + 9))
     await running

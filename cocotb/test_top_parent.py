@@ -11,6 +11,7 @@ import pytest
 from cocotb.triggers import ClockCycles
 
 import zwire
+from bench import wait_cycles
 from cards import BareCard, run_card
 from streams import PATTERNS
 from traffic import data_header, elements
@@ -83,7 +84,7 @@ async def all_members_finish_at_once(dut):
         card.sent.clear()
         for rank in range(card.ports):
             card.send(rank, header | {"kind": zwire.KIND_ASK, "rank": rank, "vid": 0})
-        await ClockCycles(dut.clk, gap)
+        await wait_cycles(dut, gap)
         for rank in range(card.ports):
             card.send(rank, header | {"kind": zwire.KIND_FINISH, "rank": rank, "vid": 1})
         await card.quiet()
@@ -112,7 +113,7 @@ async def a_repeat_comes_at_any_moment_around_the_sending(dut, finish):
             await one_chunk(card, epoch, repeat=10_000, wait=False)
         while card.busy():
             await ClockCycles(dut.clk, 1)
-        await ClockCycles(dut.clk, gap)
+        await wait_cycles(dut, gap)
         repeat(card, kind, epoch)
         await card.quiet()
         up = [h["kind"] for h, _, port in card.sent if port == card.ports]
@@ -137,11 +138,11 @@ async def one_of_two_repeats_owes_it_again(dut, finish):
                 card.send(rank, {"kind": kind, "job": 0, "epoch": epoch, "rank": rank, "vid": 1})
             await card.quiet()
         card.sent.clear()
-        await ClockCycles(dut.clk, period + epoch * period // 2)
+        await wait_cycles(dut, period + epoch * period // 2)
         for _ in range(2):
             sent = len([port for _, _, port in card.sent if port == card.ports])
             repeat(card, kind, epoch)
-            await ClockCycles(dut.clk, 2 * period)
+            await wait_cycles(dut, 2 * period)
             again = len([port for _, _, port in card.sent if port == card.ports]) - sent
             assert again <= 1
         assert sent + again > 0, f"no repeat of epoch {epoch} was taken"

@@ -8,6 +8,7 @@ import pytest
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 
 import zwire
+from bench import wait_cycles
 from cards import BareCard, run_card
 from streams import Gate
 from traffic import Contributions, data_header
@@ -92,7 +93,7 @@ async def the_latency_is_the_manifests(dut):
     for vid in range(2 * card.ports):
         last = vid // 2
         for port in [p for p in range(card.ports) if p != last] + [last]:
-            await ClockCycles(dut.clk, 50 + (card.cycle + vid) % 2)
+            await wait_cycles(dut, 50 + (card.cycle + vid) % 2)
             card.send_chunk(port, vid)
         await card.quiet()
         for sink in card.sinks:
@@ -112,7 +113,7 @@ async def chunks_follow_without_a_bubble(dut):
     await card.reset()
     for port in range(card.ports):
         cocotb.start_soon(card.work(port))
-    await ClockCycles(dut.clk, CHUNKS * card.beats)
+    await wait_cycles(dut, CHUNKS * card.beats)
     await card.quiet()
     count = CHUNKS * card.beats
     for port in range(card.ports):
@@ -134,7 +135,7 @@ async def a_port_that_takes_nothing_holds_up_no_other(dut):
     await ClockCycles(dut.clk, 2)
     for port in range(card.ports):
         cocotb.start_soon(card.work(port, trusting=1 if port == 0 else None))
-    await ClockCycles(dut.clk, CHUNKS * card.beats)
+    await wait_cycles(dut, CHUNKS * card.beats)
     await card.quiet()
     count = CHUNKS * card.beats
     for port in range(1, card.ports):
@@ -176,7 +177,7 @@ async def asks_are_answered_while_another_port_sends(dut):
     gate.closed = True
     for port in range(1, card.ports):
         card.send(port, {"kind": zwire.KIND_ASK, "epoch": EPOCH, "rank": port, "vid": 0})
-        await ClockCycles(dut.clk, 40)
+        await wait_cycles(dut, 40)
         ((status, _, to),) = card.sent
         assert (status["kind"], status["code"], to) == (zwire.KIND_STATUS, zwire.CODE_SEND, port)
         card.sent.clear()

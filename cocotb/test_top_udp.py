@@ -210,7 +210,7 @@ async def a_full_queue_of_accesses_drops_and_counts(dut):
         card.put(card.frame(host(tag), read))
     while card.busy():
         await ClockCycles(dut.clk, 1)
-    await ClockCycles(dut.clk, 100)
+    await wait_cycles(dut, 100)
     gate.closed = False
     await card.quiet()
     tags = [header["length"] for header, _, _ in card.replies]
@@ -244,7 +244,7 @@ async def a_full_queue_of_packets_drops_whole_packets(dut):
         card.send(0, data_header(card, 0, vid, epoch=1), elements(rng, card.chunk, card.format))
     while card.busy():
         await ClockCycles(dut.clk, 1)
-    await ClockCycles(dut.clk, 100)
+    await wait_cycles(dut, 100)
     gate.closed = False
     await card.quiet()
     refusals = ["bad_epoch", "bad_job", "early", "not_ready", "late", "duplicate"]

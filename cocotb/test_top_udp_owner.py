@@ -7,6 +7,7 @@ from cocotb.triggers import ClockCycles
 
 import ethernet
 import zwire
+from bench import wait_cycles
 from streams import PATTERNS, Gate
 from traffic import TOKEN, Contributions, data_header, elements
 from udp_card import UdpCard, host, run_udp_card
@@ -132,7 +133,7 @@ async def only_the_owners_accesses_restart_the_lease(dut):
     await card.set_up(epoch=1)
     await card.write("LEASE", lease)
     for _ in range(5):
-        await ClockCycles(dut.clk, lease * 3 // 4)
+        await wait_cycles(dut, lease * 3 // 4)
         assert await card.read("OWNER") == TOKEN
     heard = card.cycle
     card.accessing = host(101)
@@ -140,7 +141,7 @@ async def only_the_owners_accesses_restart_the_lease(dut):
         assert await card.read("OWNER") == TOKEN
         await card.exchange(0, {"kind": zwire.KIND_ASK, "epoch": 1})
         assert await card.write("LEASE", lease) == 0
-    await ClockCycles(dut.clk, heard + lease - card.cycle + 100)
+    await wait_cycles(dut, heard + lease - card.cycle + 100)
     card.model.lease_ends()
     await card.check_registers()
 
@@ -190,7 +191,7 @@ async def commit_at_the_end(card, lease, epoch, last):
         header = {"kind": zwire.KIND_REGWRITE, "vid": card.model.address_of(name), "mask": value}
         card.put(card.frame(card.owner, header))
     await card.quiet()
-    await ClockCycles(card.dut.clk, lease)
+    await wait_cycles(card.dut, lease)
     (_, _, _), (reply, _, _) = card.replies
     card.replies.clear()
     assert await raw(card, "OWNER") == 0 and await raw(card, "lease") == begin + 1
@@ -356,10 +357,10 @@ async def results_of_an_epoch_go_to_its_addresses(dut, delay):
                 card.put(card.frame(member, header, elements(rng, card.chunk, card.format)))
         while card.busy():
             await ClockCycles(dut.clk, 1)
-        await ClockCycles(dut.clk, delay)
+        await wait_cycles(dut, delay)
         commit = {"kind": zwire.KIND_REGWRITE, "vid": card.model.address_of("JOB_COMMIT"), "mask": (epoch + 1) << 32}
         card.put(card.frame(card.owner, commit))
-        await ClockCycles(dut.clk, 400)
+        await wait_cycles(dut, 400)
         assert not card.replies, "the commit was answered, but the results of the last epoch have not left"
         gate.closed = False
         await card.quiet()

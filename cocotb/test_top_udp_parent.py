@@ -12,6 +12,7 @@ from cocotb.triggers import ClockCycles
 
 import ethernet
 import zwire
+from bench import wait_cycles
 from network_tree_model import upward_port
 from streams import PATTERNS, Gate
 from traffic import data_header, elements
@@ -187,9 +188,9 @@ async def own_sums_leave_for_the_parent_of_their_epoch(dut):
             card.send(rank, data_header(card, rank, vid, 1), elements(card.rng, card.chunk, card.format))
     while card.busy():
         await ClockCycles(dut.clk, 1)
-    await ClockCycles(dut.clk, card.calm())
+    await wait_cycles(dut, card.calm())
     card.put(card.frame(card.owner, commit))
-    await ClockCycles(dut.clk, card.calm())
+    await wait_cycles(dut, card.calm())
     for gate in gates:
         gate.closed = False
     await card.quiet()
@@ -211,7 +212,7 @@ async def notices_leave_for_the_members_of_their_epoch(dut):
         card.put(card.frame(card.owner, commit))
         while card.busy():
             await ClockCycles(dut.clk, 1)
-        await ClockCycles(dut.clk, 6 * (epoch - 2))
+        await wait_cycles(dut, 6 * (epoch - 2))
         *members, parent = card.members
         frame = ethernet.udp_frame(parent, card.own._replace(port=upward_of(epoch)), ethernet.datagram(status))
         card.put(frame, ethernet=parent.ethernet)
