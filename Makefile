@@ -260,6 +260,7 @@ roce-cards: setup build
 	$(call card,build/roce/roce4,-shell roce -format int32 -ethernet 4 -link 64 -lanes 4 -workers 4 -chunk 1024 -window 512)
 	$(call card,build/roce/roce1,-shell roce -format int32 -ethernet 1 -link 64 -lanes 4 -workers 4 -chunk 1024 -window 16)
 
+# BENCHES=all runs every card of benches of whole cards, for some minutes more.
 benches: ethernet build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify --ignore verify/training
 

@@ -11,7 +11,7 @@ from cocotb.triggers import ClockCycles
 
 import zwire
 from bench import wait_cycles
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import PATTERNS
 from traffic import Traffic, data_header, elements
 
@@ -24,7 +24,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "three_ports"))
 def test_top_bare(card):
     run_card(f"bare_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 

@@ -16,7 +16,7 @@ from cocotb.triggers import ClockCycles, Combine
 import model
 import zwire
 from bench import wait_cycles
-from cards import BareCard, LinkCard, manifest, run_card
+from cards import BareCard, LinkCard, manifest, run_card, usual
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
 from workers import Reduction, Worker, deliver
@@ -35,7 +35,7 @@ SLACK = 4  # cycles by which packets of different kinds may differ in delay
 STALLED = 60  # the same with stalled sources and sinks
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "one_link", "two"))
 def test_top_deadlines(card):
     run_card(f"deadlines_{card}", CARDS[card])
 

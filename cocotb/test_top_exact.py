@@ -8,7 +8,7 @@ import pytest
 from cocotb.triggers import ClockCycles
 
 from bench import wait_cycles
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import PATTERNS
 from traffic import TOKEN, data_header, doubtful
 
@@ -19,7 +19,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "bf16"))
 def test_top_exact(card):
     lanes = CARDS[card][1]
     run_card(f"exact_{card}", [*CARDS[card], "-sum", "exact", "-chunk", 4 * lanes, "-window", 16, "-shell", "none", "-registers", "bus"])

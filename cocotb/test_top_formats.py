@@ -12,7 +12,7 @@ import cocotb
 import pytest
 
 import zwire
-from cards import BareCard, LinkCard, manifest, run_card
+from cards import BareCard, LinkCard, manifest, run_card, usual
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
 
@@ -35,7 +35,7 @@ CARDS = {
 SHELLS = {"none": ["-registers", "bus"], "stream": ["-link", 64]}
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "bf16_fp32_exact", "fp16_exact", "fp8e5m2_fp32", "fp16_fused", "int32"))
 def test_top_formats(card):
     # The shells alternate: each has beats narrower and wider than a link's word.
     shell = list(SHELLS)[list(CARDS).index(card) % 2]

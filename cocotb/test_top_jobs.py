@@ -14,7 +14,7 @@ from cocotb.triggers import Combine, Lock
 import model
 import zwire
 from bench import wait_cycles
-from cards import BareCard, LinkCard, manifest, run_card
+from cards import BareCard, LinkCard, manifest, run_card, usual
 from streams import PATTERNS
 from traffic import TOKEN, Traffic, data_header, elements
 from workers import Reduction, deliver
@@ -27,7 +27,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "two", "two_link"))
 def test_top_jobs(card):
     run_card(f"jobs_{card}", CARDS[card])
 

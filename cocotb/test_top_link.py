@@ -14,7 +14,7 @@ import frames
 import model
 import zwire
 from bench import wait_cycles
-from cards import LinkCard, run_card
+from cards import LinkCard, run_card, usual
 from streams import PATTERNS, Gate
 from traffic import TOKEN, Contributions, Traffic, data_header, elements
 
@@ -26,7 +26,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "link16", "link32"))
 def test_top_link(card):
     run_card(f"stream_{card}", [*CARDS[card], "-shell", "stream"])
 

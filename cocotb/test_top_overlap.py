@@ -12,7 +12,7 @@ import pytest
 
 import model
 import zwire
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import PATTERNS
 from traffic import TOKEN
 from workers import Reduction, deliver
@@ -28,7 +28,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "three_ports"))
 def test_top_overlap(card):
     run_card(f"overlap_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 

@@ -12,7 +12,7 @@ from cocotb.triggers import ClockCycles
 
 import zwire
 from bench import wait_cycles
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import PATTERNS
 from traffic import data_header, elements
 from tree_traffic import TreeBench, TreeTraffic
@@ -27,7 +27,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "int32", "fused"))
 def test_top_parent(card):
     run_card(f"parent_{card}", [*CARDS[card], "-parent", "-shell", "none", "-registers", "bus"])
 

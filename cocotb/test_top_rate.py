@@ -9,7 +9,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge
 
 import zwire
 from bench import wait_cycles
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import Gate
 from traffic import Contributions, data_header
 
@@ -29,7 +29,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "three_ports"))
 def test_top_rate(card):
     run_card(f"rate_{card}", [*CARDS[card], "-shell", "none", "-registers", "bus"])
 

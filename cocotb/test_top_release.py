@@ -11,7 +11,7 @@ from test_top_rate import chunks_follow_without_a_bubble, the_latency_is_the_man
 import model
 import zwire
 from bench import number
-from cards import BareCard, run_card
+from cards import BareCard, run_card, usual
 from streams import PATTERNS
 from traffic import Contributions, data_header
 
@@ -31,7 +31,7 @@ ORDER = [f"every_port_gets_its_results_in_order/idle={i}/stall={s}" for i in PAT
 DIRECTED = ["a_lost_contribution_is_missed_by_its_port_alone"]
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "three_ports", "short"))
 def test_top_release(card):
     flags, tests = CARDS[card]
     run_card(

@@ -14,6 +14,7 @@ from cocotb.triggers import ClockCycles
 
 import zwire
 from bench import wait_cycles
+from cards import usual
 from eth_frames import ARP_REQUEST, DROP, ECHO, FAULTS, REASONS
 from eth_frames import arp_frame, datagram_frame, echo_frame, judge, some_frame
 from network_model import LARGEST_FRAME
@@ -31,7 +32,7 @@ CARDS = {
 PADDED = 300  # bytes of frames that are padded for no reason: an oversized one takes long
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "udp512"))
 def test_top_udp(card):
     run_udp_card(card, CARDS[card])
 

@@ -13,6 +13,7 @@ from cocotb.triggers import ClockCycles
 import ethernet
 import zwire
 from bench import wait_cycles
+from cards import usual
 from network_tree_model import upward_port
 from streams import PATTERNS, Gate
 from traffic import data_header, elements
@@ -27,7 +28,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "bytes"))
 def test_top_udp_parent(card):
     run_udp_card(f"parent_{card}", [*CARDS[card], "-parent"])
 

@@ -10,6 +10,7 @@ import pytest
 from cocotb.triggers import FallingEdge
 
 import zwire
+from cards import usual
 from traffic import Contributions, data_header
 from udp_card import run_udp_card
 from wires import WiredCard, check_rate
@@ -26,7 +27,7 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", usual(CARDS, "rate512_short"))
 def test_top_udp_rate(card):
     run_udp_card(card, CARDS[card])
 
