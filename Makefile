@@ -134,6 +134,7 @@ vectors: setup build ## Compare millions of sums of Verilated lanes with the mod
 verify-exhaustive: setup ## Add all 2^32 pairs of the 16-bit formats (minutes; not part of test).
 	go run ./verify/gateware/exhaustive
 
+# CARDS=all simulates twice as many.
 sweep: setup build ## Generate cards of all shapes, lint some, simulate a dozen, and replay the explorer's walks.
 	go test -count=1 -timeout=60m ./verify/gateware/sweep ./verify/protocol/walks
 
@@ -260,7 +261,7 @@ roce-cards: setup build
 	$(call card,build/roce/roce4,-shell roce -format int32 -ethernet 4 -link 64 -lanes 4 -workers 4 -chunk 1024 -window 512)
 	$(call card,build/roce/roce1,-shell roce -format int32 -ethernet 1 -link 64 -lanes 4 -workers 4 -chunk 1024 -window 16)
 
-# BENCHES=all runs every card of benches of whole cards, for some minutes more.
+# CARDS=all runs benches of every card, for some minutes more.
 benches: ethernet build ## Run the cocotb benches and the other Python tests.
 	python -m pytest -q -n 2 cocotb verify --ignore verify/training
 

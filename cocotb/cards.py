@@ -52,9 +52,9 @@ def run_card(name, flags, testcase=None, generator=(ROOT / "bin" / "hwgen",)):
 
 
 def usual(cards, *others):
-    """Returns the names of cards, those of the others only with BENCHES=all in the environment."""
+    """Returns the names of cards, those of the others only with CARDS=all in the environment."""
     assert set(others) < set(cards), f"{others} are not among {list(cards)}"
-    return [name for name in cards if name not in others or os.environ.get("BENCHES") == "all"]
+    return [name for name in cards if name not in others or os.environ.get("CARDS") == "all"]
 
 
 def manifest():

@@ -1,5 +1,5 @@
 // Package sweep tests cards of all shapes. It generates them with hwgen, and lints a set that
-// contains every pair of choices. It builds about a dozen virtual cards, sums random data through
+// contains every pair of choices. It builds some virtual cards, sums random data through
 // the driver, and compares every bit with the model. It also tests cards with faulty links and
 // hosts.
 package sweep
@@ -85,6 +85,14 @@ func arithmetics(t *testing.T) []arithmetic {
 		}
 	}
 	return all
+}
+
+// everyCard returns the cards with CARDS=all in the environment, else none.
+func everyCard[Card any](cards ...Card) []Card {
+	if os.Getenv("CARDS") == "all" {
+		return cards
+	}
+	return nil
 }
 
 // String returns the flags as one word, for test names.

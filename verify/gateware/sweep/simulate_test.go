@@ -15,14 +15,15 @@ import (
 	"tributary/verify/reference/operands"
 )
 
-// simulated lists cards with their jobs.
-var simulated = []struct {
+// summing is a card with its jobs.
+type summing struct {
 	shape
 	jobs []driver.JobConfig
-}{
+}
+
+// usual are the cards that are simulated always. Lanes of every format and sum have tests of their own.
+var usual = []summing{
 	{shape{lanes: 1, workers: 1, chunk: 4, window: 1, link: 8}, []driver.JobConfig{{}}},
-	{shape{lanes: 1, workers: 3, chunk: 7, window: 2, link: 64}, []driver.JobConfig{{}}},
-	{shape{lanes: 2, workers: 2, chunk: 6, window: 1, link: 16}, []driver.JobConfig{{}, {Chunk: 2}}},
 	{shape{lanes: 2, workers: 5, chunk: 10, window: 4, link: 32}, []driver.JobConfig{
 		{},
 		{Ports: []int{1, 2, 4}, Window: 1}, // a gap, and fewer members than ports
@@ -32,12 +33,8 @@ var simulated = []struct {
 		{FirstVID: math.MaxUint32 - 5, Window: 8}, // VIDs wrap around
 		{Workers: 2, Window: 2, Chunk: 12},
 	}},
-	{shape{lanes: 4, workers: 7, chunk: 20, window: 2, link: 64}, []driver.JobConfig{{}, {Ports: []int{0, 6}}}},
-	{shape{lanes: 8, workers: 3, chunk: 24, window: 2, link: 16}, []driver.JobConfig{{}}},
 	{shape{lanes: 8, workers: 8, chunk: 64, window: 4, link: 64}, []driver.JobConfig{{}, {Ports: []int{0, 2, 3, 5, 7}}}},
-	{shape{lanes: 16, workers: 2, chunk: 16, window: 4, link: 8}, []driver.JobConfig{{}}},
 	{shape{lanes: 16, workers: 16, chunk: 64, window: 1, link: 64}, []driver.JobConfig{{}, {Workers: 9}}},
-	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
 	{shape{lanes: 64, workers: 2, chunk: 192, window: 2, link: 64}, []driver.JobConfig{{}}},
 
 	// Long windows: beside a short one, and the longest.
@@ -52,22 +49,32 @@ var simulated = []struct {
 
 	// Formats and sums, with beats of one byte, results four times as wide as the operands, and
 	// links of several widths.
-	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
 	{shape{lanes: 2, workers: 4, chunk: 32, window: 4, link: 64, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "fused"}}, twoJobs},
-	{shape{lanes: 8, workers: 3, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp16", sum: "fused"}}, twoJobs},
-	{shape{lanes: 1, workers: 3, chunk: 40, window: 2, link: 32, arithmetic: arithmetic{format: "fp16", result: "fp32", sum: "tree"}}, twoJobs},
 	{shape{lanes: 1, workers: 4, chunk: 96, window: 2, link: 8, arithmetic: arithmetic{format: "fp8e4m3", sum: "tree"}}, twoJobs},
-	{shape{lanes: 1, workers: 3, chunk: 50, window: 2, link: 64, arithmetic: arithmetic{format: "fp8e5m2", sum: "fused"}}, twoJobs},
 	{shape{lanes: 2, workers: 8, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "fp8e5m2", result: "fp32", sum: "tree"}}, twoJobs},
-	{shape{lanes: 4, workers: 6, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "fp8e4m3", result: "bf16", sum: "fused"}}, twoJobs},
-	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "int32", sum: "tree"}}, twoJobs},
 	{shape{lanes: 1, workers: 6, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "int32", sum: "fused", saturate: true}}, twoJobs},
-	{shape{lanes: 4, workers: 8, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "fused"}}, twoJobs},
 	{shape{lanes: 4, workers: 5, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "exact"}}, twoJobs},
 	{shape{lanes: 1, workers: 8, chunk: 16, window: 4, link: 32, atOnce: 2, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "exact"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp8e4m3", result: "fp16", sum: "max"}}, twoJobs},
+}
+
+// others are simulated with CARDS=all in the environment.
+var others = []summing{
+	{shape{lanes: 1, workers: 3, chunk: 7, window: 2, link: 64}, []driver.JobConfig{{}}},
+	{shape{lanes: 2, workers: 2, chunk: 6, window: 1, link: 16}, []driver.JobConfig{{}, {Chunk: 2}}},
+	{shape{lanes: 4, workers: 7, chunk: 20, window: 2, link: 64}, []driver.JobConfig{{}, {Ports: []int{0, 6}}}},
+	{shape{lanes: 8, workers: 3, chunk: 24, window: 2, link: 16}, []driver.JobConfig{{}}},
+	{shape{lanes: 16, workers: 2, chunk: 16, window: 4, link: 8}, []driver.JobConfig{{}}},
+	{shape{lanes: 32, workers: 5, chunk: 96, window: 2, link: 32}, []driver.JobConfig{{}}},
+	{shape{lanes: 4, workers: 5, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "bf16", sum: "tree"}}, twoJobs},
+	{shape{lanes: 8, workers: 3, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp16", sum: "fused"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 40, window: 2, link: 32, arithmetic: arithmetic{format: "fp16", result: "fp32", sum: "tree"}}, twoJobs},
+	{shape{lanes: 1, workers: 3, chunk: 50, window: 2, link: 64, arithmetic: arithmetic{format: "fp8e5m2", sum: "fused"}}, twoJobs},
+	{shape{lanes: 4, workers: 6, chunk: 64, window: 2, link: 32, arithmetic: arithmetic{format: "fp8e4m3", result: "bf16", sum: "fused"}}, twoJobs},
+	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "int32", sum: "tree"}}, twoJobs},
+	{shape{lanes: 4, workers: 8, chunk: 64, window: 2, link: 64, arithmetic: arithmetic{format: "fp32", sum: "fused"}}, twoJobs},
 	{shape{lanes: 2, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp16", sum: "exact"}}, twoJobs},
 	{shape{lanes: 2, workers: 5, chunk: 32, window: 2, link: 32, arithmetic: arithmetic{format: "fp32", sum: "max"}}, twoJobs},
-	{shape{lanes: 1, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp8e4m3", result: "fp16", sum: "max"}}, twoJobs},
 	{shape{lanes: 2, workers: 4, chunk: 32, window: 2, link: 64, arithmetic: arithmetic{format: "int32", sum: "max"}}, twoJobs},
 }
 
@@ -77,7 +84,7 @@ var twoJobs = []driver.JobConfig{{}, {Ports: []int{0, 2}, Window: 1}}
 // TestCardsSumLikeTheModel sends hostile operands through virtual cards of many shapes. They also
 // show a carry between lanes and swapped ports.
 func TestCardsSumLikeTheModel(t *testing.T) {
-	for _, c := range simulated {
+	for _, c := range append(usual, everyCard(others...)...) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -178,15 +185,16 @@ func someInputs(info driver.Info, seed uint64, ranks, elements int) [][]byte {
 // TestEmittedSelfTest runs the self-checking testbench in emitted folders of both shells and both
 // register ports.
 func TestEmittedSelfTest(t *testing.T) {
-	for _, s := range []shape{
+	for _, s := range append([]shape{
 		{lanes: 2, workers: 5, chunk: 8, window: 2, shell: "none", bundle: true, prefix: "second"},
 		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
 		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", registers: "bus", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
-		{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
-		{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},
-		{lanes: 2, workers: 5, chunk: 16, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e5m2", result: "fp16", sum: "max"}},
-	} {
+	}, everyCard(
+		shape{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
+		shape{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
+		shape{lanes: 2, workers: 5, chunk: 16, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e5m2", result: "fp16", sum: "max"}},
+	)...) {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			compile(t, s.generate(t), "test")
