@@ -120,6 +120,7 @@ overhead: setup-torch wheel build ## Time the PyTorch backend beside the C inter
 osp: setup-torch wheel ## Time OSP beside DDP and a parameter server on limited links (20 minutes, as root).
 	@verify/training/run.sh $(TOOLS)/torch python verify/training/osp/throughput.py --realtime --steps 8
 
+# PROOFS=all adds five that take the solver minutes.
 prove: setup ## Prove arithmetic against plain definitions, and control by induction.
 	go test -count=1 -timeout=60m ./verify/gateware/proofs
 
