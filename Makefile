@@ -127,8 +127,8 @@ prove: setup ## Prove arithmetic against plain definitions, and control by induc
 recount: setup build ## Count the cells of nodes and lanes, and compare them with the table.
 	go test -count=1 -timeout=60m ./verify/gateware/synth
 
-# VECTORS=N runs N for every sum and format, instead of three million.
-VECTORS ?= 3000000
+# VECTORS=N runs N for every sum and format, instead of one million.
+VECTORS ?= 1000000
 vectors: setup build ## Compare millions of sums of Verilated lanes with the model and exact numbers.
 	go test -count=1 -timeout=60m ./verify/gateware/vectors -vectors=$(VECTORS)
 

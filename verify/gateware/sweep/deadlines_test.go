@@ -33,7 +33,7 @@ func TestLateMembersOnCards(t *testing.T) {
 	for _, c := range append([]shape{
 		{lanes: 1, workers: 3, chunk: 8, window: 128, link: 64},
 		{lanes: 2, workers: 3, chunk: 32, window: 2, link: 16, arithmetic: arithmetic{format: "fp16", sum: "exact"}},
-	}, everyCard(
+	}, also(
 		shape{lanes: 4, workers: 4, chunk: 64, window: 8, link: 32},
 		shape{lanes: 2, workers: 4, chunk: 32, window: 4, link: 64, arithmetic: arithmetic{format: "bf16", result: "fp32", sum: "fused"}},
 	)...) {

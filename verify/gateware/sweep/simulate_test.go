@@ -84,7 +84,7 @@ var twoJobs = []driver.JobConfig{{}, {Ports: []int{0, 2}, Window: 1}}
 // TestCardsSumLikeTheModel sends hostile operands through virtual cards of many shapes. They also
 // show a carry between lanes and swapped ports.
 func TestCardsSumLikeTheModel(t *testing.T) {
-	for _, c := range append(usual, everyCard(others...)...) {
+	for _, c := range append(usual, also(others...)...) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -190,7 +190,7 @@ func TestEmittedSelfTest(t *testing.T) {
 		{lanes: 4, workers: 3, chunk: 12, window: 1, link: 16},
 		{lanes: 1, workers: 3, chunk: 12, window: 2, shell: "none", registers: "bus", arithmetic: arithmetic{format: "fp8e4m3", result: "fp16"}},
 		{lanes: 4, workers: 5, chunk: 32, window: 2, shell: "none", arithmetic: arithmetic{sum: "exact"}},
-	}, everyCard(
+	}, also(
 		shape{lanes: 2, workers: 4, chunk: 16, window: 2, link: 64, arithmetic: arithmetic{format: "bf16", sum: "fused"}},
 		shape{lanes: 2, workers: 3, chunk: 12, window: 2, shell: "none", arithmetic: arithmetic{format: "int32", saturate: true}},
 		shape{lanes: 2, workers: 5, chunk: 16, window: 2, shell: "none", arithmetic: arithmetic{format: "fp8e5m2", result: "fp16", sum: "max"}},
