@@ -258,6 +258,18 @@ def _write(handle, value):
 _write_by_cocotb = handles.ValueObjectBase.value.fset
 
 
+def _read(handle):
+    """Returns the value of a handle of a quick kind: the object that it was before, while the bits are the same.
+
+    The integer of a value is computed once, and a value itself takes cocotb longer than its bits. Benches
+    change no value that they have read.
+    """
+    now = handle._handle.get_signal_val_binstr()
+    if now != handle._bits:
+        handle._bits, handle._value = now, handle.get()
+    return handle._value
+
+
 class _Deposit:
     """cocotb's action of this name. To read the value of an enumeration's member takes ten times as long."""
 
@@ -266,16 +278,16 @@ class _Deposit:
 
 # The quick kind of each kind of handle
 _QUICK = {
-    kind: type(f"Quick{kind.__name__}", (kind,), {"__slots__": (), "value": property(kind.get, _write)})
+    kind: type(f"Quick{kind.__name__}", (kind,), {"__slots__": (), "value": property(_read, _write)})
     for kind in (LogicObject, LogicArrayObject, PackedObject)
 }
 
 
 def _make_quick(handle):
-    """Makes writes to a handle quick, except to a register: the module changes that, too."""
+    """Makes accesses to a handle quick, except to a register, whose writes the module undoes."""
     if type(handle) in _QUICK and not handle._name.endswith("_reg") and not handle.is_const:
         width, simulator = len(handle), handle._handle
-        handle.__class__ = _QUICK[type(handle)]
+        handle.__class__, handle._bits = _QUICK[type(handle)], None
         handle._end = 1 << width
         short = 1 < width <= 32
         handle._set = simulator.set_signal_val_int if short else simulator.set_signal_val_binstr
