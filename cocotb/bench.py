@@ -32,7 +32,9 @@ import subprocess
 import unittest.mock
 
 import cocotb
+from cocotb import handle as handles
 from cocotb.clock import Clock
+from cocotb.handle import LogicArrayObject, LogicObject, PackedObject
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb.utils import get_sim_steps, get_sim_time
 from cocotb_tools.check_results import get_results
@@ -234,6 +236,66 @@ def _build_name(toplevel, sources, parameters, simulator):
     return f"{toplevel}_{simulator}_{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
+def _write(handle, value):
+    """Writes a value to a handle of a quick kind.
+
+    A bench does so more often than anything else. An integer that the signal is driven with already is not
+    written again; of what cocotb does for every other write, this leaves out most. Any other value is
+    cocotb's, and so is the first write of a step, which cocotb has to arrange for.
+    """
+    if value.__class__ is not int or not 0 <= value < handle._end:
+        handle._driven = None
+        _write_by_cocotb(handle, value)
+    elif value != handle._driven:
+        handle._driven = value
+        if handles._apply_writes_cb is None:
+            _write_by_cocotb(handle, value)
+        else:
+            handles._write_calls.pop(handle, None)
+            handles._write_calls[handle] = (handle._set, _Deposit, handle._format(value))
+
+
+_write_by_cocotb = handles.ValueObjectBase.value.fset
+
+
+def _read(handle):
+    """Returns the value of a handle of a quick kind: the object that it was before, while the bits are the same.
+
+    The integer of a value is computed once, and a value itself takes cocotb longer than its bits. Benches
+    change no value that they have read.
+    """
+    now = handle._handle.get_signal_val_binstr()
+    if now != handle._bits:
+        handle._bits, handle._value = now, handle.get()
+    return handle._value
+
+
+class _Deposit:
+    """cocotb's action of this name. To read the value of an enumeration's member takes ten times as long."""
+
+    value = handles._GPISetAction.DEPOSIT.value
+
+
+# The quick kind of each kind of handle
+_QUICK = {
+    kind: type(f"Quick{kind.__name__}", (kind,), {"__slots__": (), "value": property(_read, _write)})
+    for kind in (LogicObject, LogicArrayObject, PackedObject)
+}
+
+
+def _make_quick(handle):
+    """Makes accesses to a handle quick, except to a register, whose writes the module undoes."""
+    if type(handle) in _QUICK and not handle._name.endswith("_reg") and not handle.is_const:
+        width, simulator = len(handle), handle._handle
+        handle.__class__, handle._bits = _QUICK[type(handle)], None
+        handle._end = 1 << width
+        short = 1 < width <= 32
+        handle._set = simulator.set_signal_val_int if short else simulator.set_signal_val_binstr
+        handle._format = int if short else f"{{:0{width}b}}".format
+    if type(handle) in _QUICK.values():
+        handle._driven = None  # what the test before has written may never have arrived
+
+
 async def start(dut):
     """Starts the clock, holds rst for four cycles, and returns after the first edge without it.
 
@@ -242,6 +304,8 @@ async def start(dut):
     """
     # As attributes, handles are found at once; cocotb looks them up by name each time.
     vars(dut).update({handle._name: handle for handle in dut})
+    for handle in dut:
+        _make_quick(handle)
     # The clock begins low: inputs have settled before the first edge.
     cocotb.start_soon(Clock(dut.clk, CLOCK_PERIOD_NS, unit="ns", impl="gpi").start(start_high=False))
     if hasattr(dut, "rst"):

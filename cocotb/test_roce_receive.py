@@ -33,6 +33,8 @@ class Wire:
 
     def __init__(self, dut, idle="never", connections=CONNECTIONS, rng=None):
         self.dut, self.idle, self.connections = dut, PATTERNS[idle](), connections
+        self.by_receiver = {(c.ip, c.qpn): c for c in connections}
+        self.ips = {c.ip for c in connections}
         self.rng = rng or random.Random(1)
         self.size = len(dut.s_axis_tkeep)
         self.largest = int(dut.FRAME_BYTES.value)
@@ -47,15 +49,16 @@ class Wire:
     async def send(self, frame, bad=False):
         """Sends a frame, with idle cycles where the pattern has them. Bytes behind it are random."""
         dut, size = self.dut, self.size
+        data, keep, last_word, user = dut.s_axis_tdata, dut.s_axis_tkeep, dut.s_axis_tlast, dut.s_axis_tuser
         for at in range(0, len(frame), size):
             while next(self.idle):
                 dut.s_axis_tvalid.value = 0
                 await self.cycle()
             part, last = frame[at : at + size], at + size >= len(frame)
-            dut.s_axis_tvalid.value, dut.s_axis_tlast.value = 1, int(last)
-            dut.s_axis_tdata.value = int.from_bytes(part + self.rng.randbytes(size - len(part)), "little")
-            dut.s_axis_tkeep.value = (1 << len(part)) - 1
-            dut.s_axis_tuser.value = int(bad if last else not bad)  # counts with tlast alone
+            dut.s_axis_tvalid.value, last_word.value = 1, int(last)
+            data.value = int.from_bytes(part + self.rng.randbytes(size - len(part)), "little")
+            keep.value = (1 << len(part)) - 1
+            user.value = int(bad if last else not bad)  # counts with tlast alone
             if last:
                 self.due.append((self.now + LATENCY, judge(frame, bad, self.largest, self.connections, HERE)))
             await self.cycle()
@@ -69,13 +72,14 @@ class Wire:
 
     async def cycle(self):
         """Ends a cycle and looks at its outputs."""
-        await RisingEdge(self.dut.clk)
+        dut = self.dut
+        await RisingEdge(dut.clk)
         self.look_up()
-        if bits(self.dut.m_axis_tvalid) == "1":
+        if bits(dut.m_axis_tvalid) == "1":
             assert not self.ended or self.due[0][1].kind != TAKEN
-            self.payload += int(bits(self.dut.m_axis_tdata), 2).to_bytes(self.size, "little")
-            self.ended = bits(self.dut.m_axis_tlast) == "1"
-        if bits(self.dut.m_verdict_valid) == "1":
+            self.payload += int(bits(dut.m_axis_tdata), 2).to_bytes(self.size, "little")
+            self.ended = bits(dut.m_axis_tlast) == "1"
+        if bits(dut.m_verdict_valid) == "1":
             when, verdict = self.due.pop(0)
             assert when == self.now, f"the verdict {verdict} came in cycle {self.now}, not {when}"
             self.compare(verdict)
@@ -87,11 +91,9 @@ class Wire:
     def look_up(self):
         """Answers the lookup of the cycle before, as the table would in the next cycle; the rest is random."""
         dut, rng = self.dut, self.rng
-        ip, qpn = self.asked
+        found, same_ip = self.by_receiver.get(self.asked), self.asked[0] in self.ips
         self.asked = number(dut.lookup_ip), number(dut.lookup_qpn)
-        found = next((c for c in self.connections if (c.ip, c.qpn) == (ip, qpn)), None)
-        dut.found.value = int(found is not None)
-        dut.found_ip.value = int(ip in [c.ip for c in self.connections])
+        dut.found.value, dut.found_ip.value = int(found is not None), int(same_ip)
         c = found or rng.choice(self.connections)
         dut.found_job.value, dut.found_port.value = c.job, c.port
         dut.found_source.value, dut.found_ethernet.value = c.source, c.ethernet
