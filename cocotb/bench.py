@@ -32,9 +32,8 @@ import subprocess
 import unittest.mock
 
 import cocotb
-from cocotb import handle as handles
 from cocotb.clock import Clock
-from cocotb.handle import LogicArrayObject, LogicObject, PackedObject
+from cocotb.handle import LogicArrayObject, LogicObject, PackedObject, ValueObjectBase
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 from cocotb.utils import get_sim_steps, get_sim_time
 from cocotb_tools.check_results import get_results
@@ -237,25 +236,20 @@ def _build_name(toplevel, sources, parameters, simulator):
 
 
 def _write(handle, value):
-    """Writes a value to a handle of a quick kind.
+    """Writes a value to a handle of a quick kind, except an integer that the signal is driven with already.
 
-    A bench does so more often than anything else. An integer that the signal is driven with already is not
-    written again; of what cocotb does for every other write, this leaves out most. Any other value is
-    cocotb's, and so is the first write of a step, which cocotb has to arrange for.
+    A bench writes more often than it does anything else, and mostly what it wrote before.
     """
-    if value.__class__ is not int or not 0 <= value < handle._end:
+    if value.__class__ is not int:
         handle._driven = None
-        _write_by_cocotb(handle, value)
-    elif value != handle._driven:
+    elif value == handle._driven:
+        return
+    else:
         handle._driven = value
-        if handles._apply_writes_cb is None:
-            _write_by_cocotb(handle, value)
-        else:
-            handles._write_calls.pop(handle, None)
-            handles._write_calls[handle] = (handle._set, _Deposit, handle._format(value))
+    _write_by_cocotb(handle, value)
 
 
-_write_by_cocotb = handles.ValueObjectBase.value.fset
+_write_by_cocotb = ValueObjectBase.value.fset
 
 
 def _read(handle):
@@ -270,12 +264,6 @@ def _read(handle):
     return handle._value
 
 
-class _Deposit:
-    """cocotb's action of this name. To read the value of an enumeration's member takes ten times as long."""
-
-    value = handles._GPISetAction.DEPOSIT.value
-
-
 # The quick kind of each kind of handle
 _QUICK = {
     kind: type(f"Quick{kind.__name__}", (kind,), {"__slots__": (), "value": property(_read, _write)})
@@ -286,12 +274,7 @@ _QUICK = {
 def _make_quick(handle):
     """Makes accesses to a handle quick, except to a register, whose writes the module undoes."""
     if type(handle) in _QUICK and not handle._name.endswith("_reg") and not handle.is_const:
-        width, simulator = len(handle), handle._handle
         handle.__class__, handle._bits = _QUICK[type(handle)], None
-        handle._end = 1 << width
-        short = 1 < width <= 32
-        handle._set = simulator.set_signal_val_int if short else simulator.set_signal_val_binstr
-        handle._format = int if short else f"{{:0{width}b}}".format
     if type(handle) in _QUICK.values():
         handle._driven = None  # what the test before has written may never have arrived
 
