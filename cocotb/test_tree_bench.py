@@ -251,4 +251,4 @@ async def a_fault_is_noticed_one_packet_at_a_time(dut, fault):
 async def a_fault_is_noticed_by_workers(dut, fault):
     await start(dut)
     card = ModelCard(dut, random.Random(6), globals()[fault])
-    await reduce_in_a_tree(card, random.Random(6), lives=6)
+    await reduce_in_a_tree(card, random.Random(6), lives=12)
