@@ -270,7 +270,7 @@ stock: setup build ## Run cards in cocotb's stock runners with cocotbext-axi, Ve
 	STOCK=all python -m pytest -q verify/gateware/stock
 
 roce-rates: setup build ## Measure rates and latencies of whole cards under RoCEv2 (six minutes; not part of test).
-	ROCE_RATES=all python -m pytest -q -s cocotb/test_top_roce_rate.py
+	CARDS=all python -m pytest -q -s cocotb/test_top_roce_rate.py
 
 # ROWS=REGEXP measures the groups of those names alone: make bench ROWS='serve|rogue'.
 bench: setup build ## Measure speeds and rates beside their peers (seven minutes, more the first time).

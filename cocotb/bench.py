@@ -325,7 +325,7 @@ def _cycle_steps():
 
 async def wait_cycles(dut, count):
     """Like ClockCycles, for a caller that a clock edge woke, but in two steps in total instead
-    of one per cycle."""
+    of one per cycle. A count of 0 returns at once."""
     if count:
         await Timer(count * CLOCK_PERIOD_NS - CLOCK_PERIOD_NS // 2, "ns")
         await RisingEdge(dut.clk)

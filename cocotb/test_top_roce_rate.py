@@ -23,7 +23,7 @@ import model
 import roce
 import zwire
 from bench import cycle, start, wait_cycles
-from cards import manifest, run_card
+from cards import manifest, run_card, usual
 from castagnoli import crc32c
 from udp_card import OWN, OWN_HOST, Line, host
 from streams import never
@@ -34,11 +34,9 @@ QPN, ACKS_QPN = 0x100, 0x200  # of rank 0's queue pairs: that receives, and that
 MARK = 2  # ECN of all packets
 MESSAGE = [roce.WRITE_FIRST, roce.WRITE_MIDDLE, roce.WRITE_MIDDLE, roce.WRITE_LAST_IMM]  # its packets: three headers
 
-SMALL = {
+CARDS = {
     "path64": "-lanes 4 -workers 3 -ethernet 3 -link 64 -chunk 256 -window 16",
     "arm64": "-lanes 4 -workers 3 -ethernet 1 -link 64 -chunk 256 -window 16",
-}
-CARDS = SMALL | {
     "path512": "-lanes 16 -workers 8 -ethernet 8 -link 512 -chunk 256 -window 16",
     "path512_long": "-lanes 16 -workers 8 -ethernet 8 -link 512 -chunk 1024 -window 16",
     "arm512": "-lanes 16 -workers 3 -ethernet 1 -link 512 -chunk 256 -window 16",
@@ -54,7 +52,7 @@ NONE_OF = ["dropped", "late", "early", "duplicate", "replays", "released_early",
 NONE_OF += zwire.CONNECTION_COUNTER_NAMES
 
 
-@pytest.mark.parametrize("card", CARDS if os.environ.get("ROCE_RATES") == "all" else SMALL)
+@pytest.mark.parametrize("card", usual(CARDS, "path512", "path512_long", "arm512"))
 def test_top_roce_rate(card):
     run_card(f"roce_{card}", [*CARDS[card].split(), "-shell", "roce", "-format", "int32", *OWN])
 
