@@ -228,6 +228,10 @@ func TestPlaces(t *testing.T) {
 	if got := small.command("agg_x", m, small.spots()); got != want {
 		t.Errorf("in a smaller one: %q, want %q", got, want)
 	}
+	m.Target = "other_name"
+	if got := small.command("agg_x", m, small.spots()); got != want {
+		t.Errorf("of a net with another name: %q, want %q", got, want)
+	}
 	m.Where = "8.3-8.9"
 	if got := small.command("agg_x", m, small.spots()); got != "" {
 		t.Errorf("of a place that is not there: %q", got)

@@ -127,7 +127,7 @@ func target(c *cell, users map[string][]*cell, depth int) string {
 // command returns Yosys's command for a mutant of the module, or "" if this elaboration lacks its
 // place.
 func (m *module) command(leaf string, x mutant, spots map[spot][]*cell) string {
-	cells := spots[spot{leaf + ".v:" + x.Where, x.Kind, x.Target}]
+	cells := find(spots, spot{leaf + ".v:" + x.Where, x.Kind, x.Target})
 	if len(cells) == 0 {
 		return ""
 	}
@@ -155,6 +155,24 @@ func (m *module) command(leaf string, x mutant, spots map[spot][]*cell) string {
 		s += fmt.Sprintf(" -ctrlbit %d", other)
 	}
 	return s
+}
+
+// find returns the cells of a spot. If there are none, it returns those of the only spot with this
+// source and kind: of two names of one net, an elaboration may keep either.
+func find(spots map[spot][]*cell, wanted spot) []*cell {
+	if cells := spots[wanted]; len(cells) > 0 {
+		return cells
+	}
+	var others [][]*cell
+	for s, cells := range spots {
+		if s.source == wanted.source && s.kind == wanted.kind {
+			others = append(others, cells)
+		}
+	}
+	if len(others) != 1 {
+		return nil
+	}
+	return others[0]
 }
 
 // trim removes the backslash that RTLIL puts before names from the source.
