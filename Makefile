@@ -81,11 +81,14 @@ lint: setup ## Check the Go code and the Verilog of every golden folder.
 # These tests of driver/collective run mpirun and virtual cards.
 COLLECTIVES := ^Test(MPI|VirtualRacks)
 
+# `make lint` vets these packages, and no one debugs the programs.
+UNIT := go test -timeout=60m -vet=off -ldflags=-w
+
 unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with the race detector.
-	go test -timeout=60m $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
-	go test -timeout=60m -race -skip '$(COLLECTIVES)' $(CONCURRENT) ./driver/cpu/arithmetic
-	go test -timeout=60m -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
-	go test -count=1 -timeout=60m ./verify/scale/collectives
+	$(UNIT) $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
+	$(UNIT) -race -skip '$(COLLECTIVES)' $(CONCURRENT) ./driver/cpu/arithmetic
+	$(UNIT) -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
+	$(UNIT) -count=1 ./verify/scale/collectives
 
 # The C interface exports the names of its header alone. WITH=roce adds RDMA connections, WITH=usb cards on USB,
 # WITH=usb,roce both: also to the Python package, which then needs libibverbs or libusb where it is installed.

@@ -198,6 +198,17 @@ async def takes_a_cycle_more_than_words(dut):
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
+async def asks_once_for_a_place(dut):
+    """The words of a packet whose record was taken leave while no record is."""
+    check = Check(dut, random.Random(4), stall="at_random")
+    await check.start()
+    check.stall = iter(lambda: not check.records, None)
+    for size in (1, 2, 4, 8) * 4:
+        check.send(size)
+        await check.drain()
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def finishes_a_packet_while_held(dut):
     """A commit waits for the packet that has begun, so its other words are taken; the next one waits."""
     check = Check(dut, random.Random(3))

@@ -218,6 +218,19 @@ async def keeps_the_rate(dut):
     assert wire.seen[-2:] == [DATAGRAM, "oversize"]
 
 
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def judges_long_datagrams(dut):
+    """Lengths and sums of many bits: good ones, and some that are wrong."""
+    rng = random.Random(6)
+    wire = Wire(dut)
+    await start(dut)
+    most = min(8192, wire.largest - 60)
+    for faults in [[]] * 12 + [["udp_checksum"]] * 3:
+        await wire.send(*datagram_frame(rng, faults, rng.randint(most // 8, most), wire.largest))
+    await wire.quiet()
+    assert wire.seen == [DATAGRAM] * 12 + ["checksum"] * 3
+
+
 SOURCES = ["agg_eth_receive", "agg_eth_judge", "agg_eth_sum", "agg_eth_align"]
 SOURCES += ["agg_crc32c", "agg_crc32c_check", "agg_delay", "agg_tag_delay"]
 

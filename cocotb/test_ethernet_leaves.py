@@ -109,19 +109,17 @@ def test_agg_eth_merge(size):
 
 # -- agg_eth_answers
 
-OWN = (0x02545242AB01, 0x0A00FF01)  # the card's MAC and IP addresses
 
-
-def arp_request(mac, ip):
+def arp_request(own, mac, ip):
     """Returns an ARP request for the card (RFC 826), as a broadcast."""
     data = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 1) + mac.to_bytes(6, "big") + struct.pack("!I", ip)
-    return ethernet.ethernet(mac, (1 << 48) - 1, 0x0806, data + bytes(6) + struct.pack("!I", OWN[1]))
+    return ethernet.ethernet(mac, (1 << 48) - 1, 0x0806, data + bytes(6) + struct.pack("!I", own[1]))
 
 
-def arp_reply(mac, ip):
+def arp_reply(own, mac, ip):
     """Returns the card's answer to arp_request."""
-    data = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 2) + OWN[0].to_bytes(6, "big") + struct.pack("!I", OWN[1])
-    return ethernet.ethernet(OWN[0], mac, 0x0806, data + mac.to_bytes(6, "big") + struct.pack("!I", ip))
+    data = struct.pack("!HHBBH", 1, 0x0800, 6, 4, 2) + own[0].to_bytes(6, "big") + struct.pack("!I", own[1])
+    return ethernet.ethernet(own[0], mac, 0x0806, data + mac.to_bytes(6, "big") + struct.pack("!I", ip))
 
 
 def echo(kind, data):
@@ -137,7 +135,8 @@ class Answers:
         self.size = len(dut.m_axis_tkeep)
         self.sink = StreamSink(dut, "m_axis", stall)
         self.dropped = 0
-        dut.own_mac.value, dut.own_ip.value = OWN
+        self.own = some_peer(rng)  # the card's MAC and IP addresses
+        dut.own_mac.value, dut.own_ip.value = self.own
         dut.s_axis_tvalid.value = 0
 
     async def start(self):
@@ -174,15 +173,15 @@ class Answers:
     async def ask(self, mac, ip, data=None):
         """Passes an ARP request, or an echo request with the data; returns the answer due."""
         if data is None:
-            await self.receive(arp_request(mac, ip), arp=1, mac=mac, ip=ip)
-            return arp_reply(mac, ip)
+            await self.receive(arp_request(self.own, mac, ip), arp=1, mac=mac, ip=ip)
+            return arp_reply(self.own, mac, ip)
         message = echo(8, data)
-        frame = ethernet.ethernet(mac, OWN[0], 0x0800, ethernet.ipv4(1, ip, OWN[1], message, ecn=self.rng.randrange(4)))
+        frame = ethernet.ethernet(mac, self.own[0], 0x0800, ethernet.ipv4(1, ip, self.own[1], message, ecn=self.rng.randrange(4)))
         if 34 + len(message) < 60:  # not every sender pads with zeros
             frame = frame[: 34 + len(message)] + self.rng.randbytes(26 - len(message))
         fields = {"bytes": 20 + len(message), "checksum": int.from_bytes(message[2:4], "big")}
         await self.receive(frame, echo=1, mac=mac, ip=ip, **fields)
-        return ethernet.ethernet(OWN[0], mac, 0x0800, ethernet.ipv4(1, OWN[1], ip, echo(0, data)))
+        return ethernet.ethernet(self.own[0], mac, 0x0800, ethernet.ipv4(1, self.own[1], ip, echo(0, data)))
 
     async def answered(self, count):
         while sum(beat["tlast"] for beat in self.sink.beats) < count:

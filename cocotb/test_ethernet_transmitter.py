@@ -147,6 +147,20 @@ async def writes_a_checksum_of_0_as_ffff(dut):
     await transmitter.check()
 
 
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def sums_any_addresses(dut):
+    """The checksums hold from any address to any other."""
+    rng = random.Random(4)
+    transmitter = Transmitter(dut, rng)
+    await start(dut)
+    for _ in range(24):
+        transmitter.own, *transmitter.members = [some_address(rng) for _ in range(1 + len(transmitter.members))]
+        transmitter.drive_addresses()
+        await ClockCycles(dut.clk, 10)  # its own address is summed
+        transmitter.put(*some_packet(rng, transmitter))
+        await transmitter.check()
+
+
 SOURCES = [
     ROOT / "cocotb" / "ethernet_transmitter.v",
     *(leaf(f"agg_{name}") for name in ("crc32c", "datagram_steps", "datagram_sums", "datagram_store")),
@@ -171,5 +185,5 @@ def test_ethernet_transmitter(width, beat, ports, payload):
         SOURCES,
         parameters,
         testcase=[f"sends_each_receiver_the_same_datagram/idle={i}/stall={s}" for i in pauses for s in pauses]
-        + ["sends_without_a_pause", "writes_a_checksum_of_0_as_ffff"],
+        + ["sends_without_a_pause", "writes_a_checksum_of_0_as_ffff", "sums_any_addresses"],
     )

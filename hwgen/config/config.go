@@ -5,6 +5,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"tributary/driver/wire"
 )
 
 // Config is the configuration of a card. Parse returns only valid values; the zero value
@@ -79,8 +81,8 @@ func (c Config) Command() string {
 	}
 	if c.Ethernet != 0 {
 		add("ethernet", c.Ethernet)
-		add("mac", MACText(c.MAC))
-		add("ip", IPText(c.IP))
+		add("mac", wire.MACText(c.MAC))
+		add("ip", wire.IPText(c.IP))
 		add("udp-port", c.UDPPort)
 	}
 	set("parent", c.Parent)

@@ -87,8 +87,8 @@ func newParser(o *Options, known Known) *parser {
 	p.number(&o.Link, "link", "BITS", defaultLink, "make the byte stream 8, 16, 32 or 64 bits wide,\nor each Ethernet port 8, 64 (its default) or 512;\na board sets its own width")
 	p.number(&o.Ethernet, "ethernet", "N", 1, "shell udp or roce: give the card N Ethernet ports, 1 to 16;\nwith more than one, it is also a switch for other frames")
 	p.flag(&o.Parent, "parent", "shell none or udp: add an up port, which makes the card part of a tree of cards")
-	p.text(&o.mac, "mac", "ADDRESS", defaultMAC, "shell udp or roce: the card's MAC address when it is new")
-	p.text(&o.ip, "ip", "ADDRESS", defaultIP, "shell udp or roce: the card's IPv4 address when it is new")
+	p.text(&o.mac, "mac", "ADDRESS", wire.MACText(wire.NetworkMAC), "shell udp or roce: the card's MAC address when it is new")
+	p.text(&o.ip, "ip", "ADDRESS", wire.IPText(wire.NetworkIP), "shell udp or roce: the card's IPv4 address when it is new")
 	p.number(&o.UDPPort, "udp-port", "N", int(wire.NetworkPort), "shell udp or roce: the card's UDP port when it is new")
 	if len(known.Boards) > 0 {
 		p.text(&o.Board, "board", "NAME", "", "add top, constraints and build script of a board: "+orList(known.boardNames())+";\nwithout -lanes, use the largest recorded card that fits and meets its clock")

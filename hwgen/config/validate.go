@@ -231,10 +231,12 @@ func (o *Options) onNetwork(known Known, given, bad map[string]bool) (errs []err
 		o.Link = defaultEthernetLink
 	}
 	var err error
-	o.MAC, err = ParseMAC(o.mac)
-	fail("mac", err)
-	o.IP, err = ParseIP(o.ip)
-	fail("ip", err)
+	if o.MAC, err = wire.ParseMAC(o.mac); err != nil {
+		fail("mac", fmt.Errorf("%s: %w", o.mac, err))
+	}
+	if o.IP, err = wire.ParseIP(o.ip); err != nil {
+		fail("ip", fmt.Errorf("%s: %w", o.ip, err))
+	}
 	if (o.Ethernet < 1 || o.Ethernet > maxEthernet) && !bad["ethernet"] {
 		fail("ethernet", fmt.Errorf("%d: must be 1 to %d", o.Ethernet, maxEthernet))
 	}

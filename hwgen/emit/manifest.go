@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"tributary/driver/wire"
-	"tributary/hwgen/config"
 	"tributary/hwgen/plan"
 	"tributary/hwgen/tables"
 )
@@ -127,7 +126,7 @@ func newManifest(p *plan.Plan) Manifest {
 	}
 	m.Parent = p.Parent
 	if p.Ethernet != 0 {
-		m.Ethernet, m.MAC, m.IP, m.UDPPort = p.Ethernet, config.MACText(p.MAC), config.IPText(p.IP), p.UDPPort
+		m.Ethernet, m.MAC, m.IP, m.UDPPort = p.Ethernet, wire.MACText(p.MAC), wire.IPText(p.IP), p.UDPPort
 	}
 	for _, port := range ports(p.Top()) {
 		m.Ports = append(m.Ports, Port{port.Name, directionWord(port.Direction), port.Width})

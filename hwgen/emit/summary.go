@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tributary/hwgen/config"
+	"tributary/driver/wire"
 	"tributary/hwgen/plan"
 )
 
@@ -48,7 +48,7 @@ func Summary(p *plan.Plan) string {
 	switch {
 	case p.Shell.Ethernet:
 		line("ethernet", "%s of %d bits a cycle; %d cycles a chunk, if one port has all workers", count(p.Ethernet, "port"), p.Link, p.LinkCycles())
-		line("address", "%s, %s, UDP port %d", config.MACText(p.MAC), config.IPText(p.IP), p.UDPPort)
+		line("address", "%s, %s, UDP port %d", wire.MACText(p.MAC), wire.IPText(p.IP), p.UDPPort)
 	case p.Shell.Link:
 		line("link", "%d bits a cycle, shared by all workers: %d cycles a chunk", p.Link, p.LinkCycles())
 	}

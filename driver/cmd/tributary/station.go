@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -60,22 +58,16 @@ func ipOf(ip uint32) netip.Addr {
 type macFlag uint64
 
 func (m *macFlag) Set(s string) error {
-	address, err := net.ParseMAC(s)
-	if err != nil || len(address) != 6 || address[0]&1 != 0 || bytes.Equal(address, make([]byte, 6)) {
-		return errors.New("it must be the MAC address of one station, as in 02:54:52:42:00:01")
+	mac, err := wire.ParseMAC(s)
+	if err != nil {
+		return fmt.Errorf("it %w", err)
 	}
-	*m = macFlag(binary.BigEndian.Uint64(append([]byte{0, 0}, address...)))
+	*m = macFlag(mac)
 	return nil
 }
 
-func (m *macFlag) String() string {
-	return net.HardwareAddr(binary.BigEndian.AppendUint64(nil, uint64(*m))[2:]).String()
-}
-
-func (m *macFlag) Type() string { return "mac" }
-
-// broadcast is the address of all stations.
-var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+func (m *macFlag) String() string { return wire.MACText(uint64(*m)) }
+func (m *macFlag) Type() string   { return "mac" }
 
 // ipFlag is an IPv4 address and a UDP port.
 type ipFlag netip.AddrPort
@@ -86,8 +78,11 @@ func (f *ipFlag) Set(s string) error {
 		ip, err2 := netip.ParseAddr(s)
 		at, err = netip.AddrPortFrom(ip, wire.NetworkPort), err2
 	}
-	if err != nil || !at.Addr().Is4() || at.Addr().IsUnspecified() || at.Addr().IsMulticast() || at.Addr() == broadcast || at.Port() == 0 {
-		return errors.New("it must be the IPv4 address of one station, as in 192.168.84.66, or with a UDP port, as in 192.168.84.66:21570")
+	if err == nil {
+		_, err = wire.ParseIP(at.Addr().String())
+	}
+	if err != nil || at.Port() == 0 {
+		return errors.New("it must be the IPv4 address of one card, as in 192.168.84.66, or with a UDP port, as in 192.168.84.66:21570")
 	}
 	*f = ipFlag(at)
 	return nil

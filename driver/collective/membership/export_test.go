@@ -12,3 +12,6 @@ func Piped(ctx context.Context, m *Memory) Engine {
 	go serveConn(ctx, there, m)
 	return &client{path: "pipe", link: rpc.NewClient(here), over: make(chan struct{})}
 }
+
+// Leases counts the leases that an engine of a store in memory remembers.
+func Leases(e Engine) int { return len(e.(*memoryEngine).leases) }

@@ -54,6 +54,18 @@ func TestMemory(t *testing.T) {
 	})
 }
 
+// TestLeasesAreForgotten: an engine that grants and revokes for ever does not grow.
+func TestLeasesAreForgotten(t *testing.T) {
+	e := membership.NewMemory(t.Name()).Open()
+	defer e.Close()
+	for range 100 {
+		l, err := e.Grant(t.Context(), time.Hour)
+		require.NoError(t, err)
+		require.NoError(t, l.Revoke(t.Context()))
+	}
+	require.Equal(t, 1, membership.Leases(e))
+}
+
 func TestDaemon(t *testing.T) {
 	membershiptest.Run(t, func(t *testing.T) membershiptest.Opener {
 		path, _ := daemon(t)

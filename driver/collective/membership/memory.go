@@ -84,7 +84,7 @@ func (e *memoryEngine) Grant(context.Context, time.Duration) (Lease, error) {
 		return nil, &UnavailableError{e.store.name, errClosed}
 	}
 	l := e.store.grant()
-	e.leases = append(e.leases, l)
+	e.leases = append(slices.DeleteFunc(e.leases, (*memoryLease).ended), l)
 	return l, nil
 }
 
@@ -146,6 +146,15 @@ type memoryLease struct {
 func (l *memoryLease) ID() int64                    { return l.id }
 func (l *memoryLease) Lost() <-chan struct{}        { return l.lost }
 func (l *memoryLease) Revoke(context.Context) error { l.end(); return nil }
+
+func (l *memoryLease) ended() bool {
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
+}
 
 // end ends the lease and deletes its keys.
 func (l *memoryLease) end() {

@@ -99,6 +99,11 @@ var Tools = []Tool{
 // Check runs every tool on the cards, checks their names, and returns all findings, joined, or nil.
 // A missing tool is an error, too.
 func Check(ctx context.Context, cards ...Card) error {
+	return errors.Join(runTools(ctx, func(Tool) []Card { return cards }), Names(ctx, cards...))
+}
+
+// runTools runs every tool on its cards and returns all findings, joined, or nil.
+func runTools(ctx context.Context, cards func(Tool) []Card) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var findings []error
@@ -114,13 +119,13 @@ func Check(ctx context.Context, cards ...Card) error {
 		}
 	}
 	for _, tool := range Tools {
-		for batch := range slices.Chunk(cards, tool.Batch) {
+		for batch := range slices.Chunk(cards(tool), tool.Batch) {
 			wg.Add(1)
 			go run(tool, batch)
 		}
 	}
 	wg.Wait()
-	return errors.Join(append(findings, Names(ctx, cards...))...)
+	return errors.Join(findings...)
 }
 
 // Run runs one tool on the cards. The error holds the tool's output.
@@ -187,15 +192,18 @@ func veribleFormat(cards []Card) []string {
 	return append([]string{"verible-verilog-format", "--flagfile=" + here("verible.format"), "--verify", "--inplace"}, distinctFiles(cards)...)
 }
 
-// distinctFiles returns the files of all cards, one of each text: cards share most leaves, and a
-// style checker reads each file alone. It keeps a file that cannot be read, so that the tool
-// reports it.
+// distinctFiles returns the files of all cards, one of each text after the command that made it:
+// cards share most leaves, and a style checker reads each file alone. It keeps a file that cannot be
+// read, so that the tool reports it.
 func distinctFiles(cards []Card) []string {
 	var files []string
 	seen := map[[sha256.Size]byte]bool{}
 	for _, c := range cards {
 		for _, file := range c.Files {
 			text, err := os.ReadFile(file)
+			if bytes.HasPrefix(text, []byte("// Made by: ")) {
+				_, text, _ = bytes.Cut(text, []byte("\n\n"))
+			}
 			if sum := sha256.Sum256(text); err != nil || !seen[sum] {
 				seen[sum] = true
 				files = append(files, file)

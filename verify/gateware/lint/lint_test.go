@@ -124,16 +124,14 @@ func TestBoards(t *testing.T) {
 	if err := Names(t.Context(), written...); err != nil {
 		t.Error(err)
 	}
-	for _, tool := range Tools {
-		cards := whole
+	err = runTools(t.Context(), func(tool Tool) []Card {
 		if strings.HasPrefix(tool.Name, "verible") {
-			cards = written
+			return written
 		}
-		for _, card := range cards {
-			if err := tool.Run(t.Context(), []Card{card}); err != nil {
-				t.Error(err)
-			}
-		}
+		return whole
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

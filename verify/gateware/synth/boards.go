@@ -169,9 +169,12 @@ func readReport(text []byte, row *boards.Row) error {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
-	// The report may use any name of a net. The card's clock is the one whose longest path starts
-	// or ends in the card.
+	// The report may use any name of a net: one in the card, or another. Then the card's clock is the
+	// one whose longest path starts or ends in the card.
 	cards := map[string]bool{}
+	for net := range report.Fmax {
+		cards[net] = strings.Contains(net, "u_card.")
+	}
 	for _, p := range report.Paths {
 		if n := len(p.Path); p.From == p.To && n > 0 && (inCard(p.Path[0].From.Cell) || inCard(p.Path[n-1].To.Cell)) {
 			cards[strings.TrimPrefix(p.From, "posedge ")] = true

@@ -33,6 +33,11 @@ func TestReadReport(t *testing.T) {
 			assert.Equal(t, boards.Row{Board: "ecpix5", ClockMHz: 40, COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, LinkMHz: 65.2}, row, clocks)
 		}
 	}
+	// The longest path of either clock may be in the crossing.
+	crossing := strings.ReplaceAll(strings.ReplaceAll(paths, "u_card.", "u_cross."), "posedge x", "posedge $glbnet$u_card.u_core.clk")
+	row := boards.Row{}
+	require.NoError(t, readReport(report(crossing, `{"link": {"achieved": 65.24}, "$glbnet$u_card.u_core.clk": {"achieved": 41}}`), &row))
+	assert.Equal(t, boards.Row{COMB: 7, BRAM: 2, FF: 5, CoreMHz: 41, LinkMHz: 65.2}, row)
 	// Of two Ethernet ports, the slower clock counts.
 	two := boards.Row{Board: "versa_ecp5", Ethernet: 2}
 	require.NoError(t, readReport(report(paths, `{"x": {"achieved": 41}, "link": {"achieved": 130.04}, "other": {"achieved": 126.06}}`), &two))

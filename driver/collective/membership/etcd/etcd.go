@@ -246,6 +246,11 @@ func (e *engine) Grant(ctx context.Context, ttl time.Duration) (membership.Lease
 	e.wg.Go(func() {
 		for range alive { // closed when the lease has ended, or has not been confirmed for its time
 		}
+		if life.Err() == nil { // nobody has stopped it, so nothing is left to revoke
+			e.mu.Lock()
+			delete(e.leases, l)
+			e.mu.Unlock()
+		}
 		l.end()
 	})
 	return l, nil

@@ -69,6 +69,7 @@ func TestRestart(t *testing.T) {
 	require.ErrorAs(t, err, new(*membership.UnavailableError))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	<-short.Lost()
+	require.Equal(t, 1, etcd.Leases(e), "a lost lease is kept")
 	came := make(chan error, 1)
 	go func() {
 		_, err := e.Get(ctx, "")
