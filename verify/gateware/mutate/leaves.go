@@ -60,10 +60,12 @@ var (
 	networkRegisters = []string{"test_network_card.py::test_network_card[4-2-1-1500-verilator]"}
 )
 
-// Benches of the switch in a card with several Ethernet ports, in words of 8 bytes and of 64.
+// Benches of the switch in a card with several Ethernet ports, in words of 8 bytes and of 64; the
+// last has more frames than the switch can take.
 var inPath = []string{
 	"test_eth_switch.py::test_agg_eth_switch[8]",
 	"test_eth_switch.py::test_agg_eth_switch_of_other_ports[2-64]",
+	"test_eth_switch.py::test_agg_eth_switch_overload",
 }
 
 // A whole card whose core has agg_release, with two jobs.
