@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	leaves "tributary/hwgen/leaf"
 )
 
 // build is a simulation that a bench compiles.
@@ -29,6 +32,7 @@ type build struct {
 	Includes   []string
 
 	dir     string // of the build
+	parent  bool   // the leaf is one of a card with an up port
 	modules []*module
 }
 
@@ -86,7 +90,7 @@ func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 			continue // another bench uses the same build
 		}
 		one.dir = filepath.Join(b.dir, one.Name)
-		if err := one.copySources(); err != nil {
+		if err := one.copySources(c, b.leaf.name); err != nil {
 			return err
 		}
 		b.builds = append(b.builds, one)
@@ -94,10 +98,15 @@ func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 	return nil
 }
 
-// copySources copies the bench's sources into the build's folder.
-func (b *build) copySources() error {
+// copySources copies the bench's sources into the build's folder; of the leaf, the text in rtl/, in
+// whose lines mutants have their places.
+func (b *build) copySources(c *campaign, leaf string) error {
+	source, err := c.verilog(leaf)
+	if err != nil {
+		return err
+	}
 	files := slices.Clone(b.Sources)
-	for _, folder := range b.Includes {
+	for _, folder := range append([]string{filepath.Join(c.root, "rtl")}, b.Includes...) {
 		headers, err := filepath.Glob(filepath.Join(folder, "*.vh"))
 		if err != nil {
 			return err
@@ -112,11 +121,56 @@ func (b *build) copySources() error {
 		if err != nil {
 			return err
 		}
+		if filepath.Base(file) == leaf+".v" {
+			if b.parent, err = madeFrom(string(source), string(text)); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			text = source
+		}
 		if err := os.WriteFile(filepath.Join(b.dir, "sources", filepath.Base(file)), text, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// madeFrom checks that text is a leaf's source as it is, or as hwgen writes it into a card: with
+// constants in place of their headers. It reports whether that card has an up port.
+func madeFrom(source, text string) (parent bool, err error) {
+	if text == source {
+		return false, nil
+	}
+	for _, parent := range []bool{false, true} {
+		card, err := leaves.Resolve(source, leaves.Parent, parent)
+		if err != nil {
+			return false, err
+		}
+		if hasLines(text, card) {
+			return parent, nil
+		}
+	}
+	return false, errors.New("is not made from the leaf in rtl/")
+}
+
+// hasLines reports whether text has all lines of part in their order, but those that include a file.
+func hasLines(text, part string) bool {
+	next, stop := iter.Pull(strings.Lines(text))
+	defer stop()
+	for line := range strings.Lines(part) {
+		if strings.HasPrefix(strings.TrimSpace(line), "`include ") {
+			continue
+		}
+		for {
+			found, ok := next()
+			if !ok {
+				return false
+			}
+			if found == line {
+				break
+			}
+		}
+	}
+	return true
 }
 
 // pytest runs the benches. A mutant may use three times the processor time of the unmodified
@@ -136,6 +190,9 @@ func (b *benches) pytest(ctx context.Context, c *campaign, env ...string) (strin
 // elaborate finds the leaf in the bench's build, with its parameters there.
 func (b *build) elaborate(ctx context.Context, leaf string) error {
 	read := []string{"read_verilog", "-Isources"}
+	if b.parent {
+		read = append(read, "-D"+leaves.Parent)
+	}
 	for _, file := range b.Sources {
 		read = append(read, "sources/"+filepath.Base(file))
 	}

@@ -205,6 +205,26 @@ func TestParseReasons(t *testing.T) {
 	}
 }
 
+// TestMadeFrom: the leaf of a card is known, with and without an up port, and another text is not.
+func TestMadeFrom(t *testing.T) {
+	const source = "// A leaf\n`ifdef AGG_PARENT\n  with;\n`else\n  without;\n`endif\n  `include \"zwire.vh\"\n  more;\n"
+	const made = "// Made by: hwgen\n\n// A leaf\n"
+	for text, want := range map[string]bool{
+		source: false,
+		made + "  without;\n  localparam A = 1;\n  more;\n": false,
+		made + "  with;\n  localparam A = 1;\n  more;\n":    true,
+	} {
+		if parent, err := madeFrom(source, text); err != nil || parent != want {
+			t.Errorf("%q: %v, %v", text, parent, err)
+		}
+	}
+	for _, text := range []string{"", made + "  without;\n", made + "  more;\n  with;\n", made + "  more;\n"} {
+		if parent, err := madeFrom(source, text); err == nil {
+			t.Errorf("%q: %v", text, parent)
+		}
+	}
+}
+
 // TestPlaces: a mutant is found again in an elaboration with more ports and wider words.
 func TestPlaces(t *testing.T) {
 	small := elaboration(2, 1)
