@@ -143,12 +143,16 @@ async def a_parent_is_good_or_bad(dut, seed):
     for bit in range(16):
         assert await judged(good, own.port ^ 1 << bit) == 1
     for job in range(table.jobs):
-        dut.up_runs.value, dut.up_ports.value = 1 << job, up << 16 * job
-        assert await judged(good, up) == (job == 0), "a port of this very job is its own"
-        for bit in range(16):
-            assert await judged(good, up ^ 1 << bit) == 1
-        dut.up_runs.value = 0
-        assert await judged(good, up) == 1, "of a job that has ended"
+        for committed in {job, (job + 1) % table.jobs}:
+            dut.commit_job.value = committed
+            for bit in range(16):
+                other = up ^ 1 << bit
+                dut.up_runs.value, dut.up_ports.value = 1 << job, other << 16 * job
+                assert await judged(good, up) == 1
+                assert await judged(good, other) == (job == committed), "a port of this very job is its own"
+            dut.up_runs.value = 0
+            assert await judged(good, other) == 1, "of a job that has ended"
+    dut.commit_job.value = 0
 
     await table.pulse("receives")
     await table.pulse("sends")
