@@ -101,7 +101,14 @@ func (b *benches) list(ctx context.Context, c *campaign, file string) error {
 // copySources copies the bench's sources into the build's folder; of the leaf, the text in rtl/, in
 // whose lines mutants have their places.
 func (b *build) copySources(c *campaign, leaf string) error {
-	source, err := c.verilog(leaf)
+	found, err := filepath.Glob(filepath.Join(c.root, "rtl", "*", leaf+".v"))
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("rtl/ has %d files of %s", len(found), leaf)
+	}
+	if err != nil {
+		return err
+	}
+	source, err := os.ReadFile(found[0]) // with its sections for an up port, as in proofs
 	if err != nil {
 		return err
 	}
