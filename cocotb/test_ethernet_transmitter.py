@@ -24,11 +24,14 @@ class Transmitter:
         self.width = len(dut.m_axis_tkeep)
         self.beat = len(dut.s_axis_tkeep)
         self.most = dut.PAYLOAD.value.to_unsigned() // self.beat
-        self.own, *self.members = [some_address(rng) for _ in range(1 + len(dut.s_axis_tdest))]
-        self.drive_addresses()
+        self.draw_addresses(rng)
         self.source = StreamSource(dut, "s_axis", PATTERNS[idle]())
         self.sink = StreamSink(dut, "m_axis", PATTERNS[stall]())
         self.want = []  # frames
+
+    def draw_addresses(self, rng):
+        self.own, *self.members = [some_address(rng) for _ in range(1 + len(self.dut.s_axis_tdest))]
+        self.drive_addresses()
 
     def drive_addresses(self):
         for name, width, place in (("mac", 48, 0), ("ip", 32, 1), ("port", 16, 2)):
@@ -154,8 +157,7 @@ async def sums_any_addresses(dut):
     transmitter = Transmitter(dut, rng)
     await start(dut)
     for _ in range(24):
-        transmitter.own, *transmitter.members = [some_address(rng) for _ in range(1 + len(transmitter.members))]
-        transmitter.drive_addresses()
+        transmitter.draw_addresses(rng)
         await ClockCycles(dut.clk, 10)  # its own address is summed
         transmitter.put(*some_packet(rng, transmitter))
         await transmitter.check()

@@ -32,6 +32,7 @@ type build struct {
 	Includes   []string
 
 	dir     string // of the build
+	source  string // of the leaf, as the build has it but for included files
 	parent  bool   // the leaf is one of a card with an up port
 	modules []*module
 }
@@ -133,6 +134,9 @@ func (b *build) copySources(c *campaign, leaf string) error {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 			text = source
+			if b.source, err = leaves.Resolve(string(source), leaves.Parent, b.parent); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
 		}
 		if err := os.WriteFile(filepath.Join(b.dir, "sources", filepath.Base(file)), text, 0o644); err != nil {
 			return err
@@ -224,7 +228,7 @@ func ofLeaf(leaf string) string { return "A:hdlname=" + leaf + " " + leaf + " %u
 // pass.
 func (b *benches) with(ctx context.Context, c *campaign, mutants []mutant) error {
 	for _, one := range b.builds {
-		if err := one.write(ctx, c, b.leaf.name, mutants); err != nil {
+		if err := one.write(ctx, b.leaf.name, mutants); err != nil {
 			return err
 		}
 	}
@@ -258,7 +262,7 @@ func (b *benches) fails(ctx context.Context, c *campaign, number int) (bool, str
 }
 
 // write inserts the mutants into the leaf.
-func (b *build) write(ctx context.Context, c *campaign, leaf string, mutants []mutant) error {
+func (b *build) write(ctx context.Context, leaf string, mutants []mutant) error {
 	if len(b.modules) == 0 {
 		return nil // this build does not use the leaf
 	}
@@ -275,7 +279,7 @@ func (b *build) write(ctx context.Context, c *campaign, leaf string, mutants []m
 	if err := yosys(ctx, b.dir, "mutants", script...); err != nil {
 		return err
 	}
-	text, err := b.assemble(c, leaf, len(mutants))
+	text, err := b.assemble(leaf, len(mutants))
 	if err != nil {
 		return err
 	}
@@ -292,7 +296,7 @@ func (b *build) nameOf(leaf string, i int) string {
 
 // assemble writes the leaf's elaborations to one file. If there are several, a wrapper module
 // selects one by its parameters.
-func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) {
+func (b *build) assemble(leaf string, mutants int) (string, error) {
 	var text strings.Builder
 	text.WriteString("// verilator lint_off WIDTH\n// verilator lint_off UNOPTFLAT\n// verilator lint_off UNUSED\n// verilator lint_off CASEX\n// verilator lint_off CASEOVERLAP\n")
 	for i, m := range b.modules {
@@ -315,11 +319,7 @@ func (b *build) assemble(c *campaign, leaf string, mutants int) (string, error) 
 	if len(b.modules) == 1 {
 		return text.String(), nil
 	}
-	source, err := c.verilog(leaf)
-	if err != nil {
-		return "", err
-	}
-	head := regexp.MustCompile(`(?s)\nmodule ` + leaf + `\b.*?\n\);\n`).FindString(string(source))
+	head := regexp.MustCompile(`(?s)\nmodule ` + leaf + `\b.*?\n\);\n`).FindString(b.source)
 	if head == "" {
 		return "", fmt.Errorf("%s has no module header that can be copied", leaf)
 	}
