@@ -167,7 +167,7 @@ func page(records map[string]record, reasons map[string]string, noticed map[stri
 		slices.Sort(missing)
 		fmt.Fprintf(&s, "\nNot recorded:\n\n%s", strings.Join(missing, ""))
 	}
-	s.WriteString("\n## Weakenings\n\nEach weakening drops a rule of [NETWORK.md](../../../driver/wire/NETWORK.md),\n[TREES.md](../../../driver/wire/TREES.md) or [ROCE.md](../../../driver/wire/ROCE.md) by a change of one line.\n\n")
+	s.WriteString("\n## Weakenings\n\nEach weakening drops a rule of [NETWORK.md](../../../driver/wire/NETWORK.md),\n[TREES.md](../../../driver/wire/TREES.md) or [ROCE.md](../../../driver/wire/ROCE.md) by a\nchange of one line.\n\n")
 	s.WriteString("| weakening | dropped rule | leaf | noticed by |\n|---|---|---|---|\n")
 	for _, w := range weakenings {
 		by := "**nothing**"
