@@ -3,7 +3,7 @@ package main
 // Search for mutants that are the same circuit. A leaf and its mutants form one netlist
 // without registers, so a solver compares every output and every next state of one step,
 // for all inputs and states. If the leaf has a proof, its assumptions and assertions restrict
-// that state.
+// that state. Words of a memory are part of it; of a large one, any are read.
 
 import (
 	"context"
@@ -57,6 +57,10 @@ func theSame(ctx context.Context, dir string, r *reference, leaf string, mutants
 		"chformal -cover -live -fair -remove",
 		"chformal -remove gate",
 		"memory_collect",
+		// A large memory is too much for the tools as registers. It stays outside: its addresses,
+		// enables and words to write are outputs to compare, and the words read are inputs.
+		"select -set memories t:$mem_v2 r:SIZE>=256 %i r:WIDTH>=64 %i",
+		"expose -evert @memories",
 		"memory_map",
 		// Split registers into bits: a mutant can change a single bit.
 		"simplemap t:$dff",
