@@ -11,10 +11,12 @@ export YOWASP_CACHE_DIR := $(TOOLS)/yowasp
 export VERILATED_LIBRARY := $(TOOLS)/venv/verilated
 export PATH := $(TOOLS)/verilator/bin:$(TOOLS)/venv/bin:$(PATH)
 
-# Packages whose tests run other tools have targets of their own. Their tests never come from Go's cache, which
-# does not see those tools.
-PURE = $(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep -e /gateware/proofs -e /gateware/synth \
-  -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /scale/collectives -e /system/soak -e /system/shared -e /system/usb -e '/system/roce$$' -e /system/roce/ranks -e /system/board -e /driver/capi)
+# Packages whose tests run other tools or hwgen have targets of their own, or are FRESH. Their tests never come from
+# Go's cache, which does not see what they run.
+FRESH := ./verify/scale/collectives ./verify/gateware/datasheet ./verify/system/connections ./verify/system/frames
+PURE = $(filter-out $(FRESH:./%=tributary/%),$(shell go list ./... | grep -v -e /gateware/lint -e /gateware/sweep \
+  -e /gateware/proofs -e /gateware/synth -e /gateware/vectors -e /gateware/receiver -e /protocol/walks -e /system/soak \
+  -e /system/shared -e /system/usb -e '/system/roce$$' -e /system/roce/ranks -e /system/board -e /driver/capi))
 # These run goroutines, and are tested with the race detector. The card in software does most of its tests in one
 # goroutine, and its arithmetic an eighth of them with the race detector. CRCs need no kernel with it. Planners have
 # no goroutines; what runs their plans does.
@@ -88,7 +90,7 @@ unit: setup build ## Run the Go tests: goldens, fuzz seeds; the driver's with th
 	$(UNIT) $(filter-out $(CONCURRENT),$(PURE)) ./driver/frame
 	$(UNIT) -race -skip '$(COLLECTIVES)' $(CONCURRENT) ./driver/cpu/arithmetic
 	$(UNIT) -race -run 'Arrays|Round|Serve|Goroutines' ./driver/cpu
-	$(UNIT) -count=1 ./verify/scale/collectives
+	$(UNIT) -count=1 $(FRESH)
 
 # The C interface exports the names of its header alone. WITH=roce adds RDMA connections, WITH=usb cards on USB,
 # WITH=usb,roce both: also to the Python package, which then needs libibverbs or libusb where it is installed.

@@ -213,8 +213,10 @@ async def a_blocked_port_holds_up_no_other(dut):
     assert 2 <= waiting <= 4
     gate.closed = False
     await lines.quiet()
+    dropped = lines.dropped
     lines.put(1, frame(rng, station(0), station(1), LARGEST))
     await lines.quiet()
+    assert lines.dropped == dropped, "there is room again"
 
 
 @cocotb.test(timeout_time=8, timeout_unit="ms")
@@ -240,6 +242,11 @@ async def holds_many_small_frames(dut):
     assert lines.put(2, frame(rng, station(50), station(2))) == [1]
     gate.closed = False
     await lines.quiet()
+    dropped = lines.dropped
+    for _ in range(places):
+        lines.put(1, frame(rng, station(0), station(1), 60))
+    await lines.quiet()
+    assert lines.dropped == dropped, "there is room again"
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")

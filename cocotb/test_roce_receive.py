@@ -17,11 +17,12 @@ from streams import PATTERNS
 LATENCY = 9  # from a frame's last beat to its verdict
 HERE = 2  # the Ethernet port of the frames
 
-# Connections whose addresses and numbers differ in a bit; each is another member's.
+# Connections whose addresses and numbers differ in a bit, and one whose source has no bit of another's; each is
+# another member's.
 CONNECTIONS = [
     Connection(0x0A000002, 0x000102, 0x0A000001, HERE, psn=0xFFFFF0, job=0, port=1, mtu=256, epoch=0xA5C3),
     Connection(0x0A000002, 0x000103, 0x0A000001, HERE, psn=0x000000, job=1, port=1, mtu=256, epoch=0x5A3C),
-    Connection(0x0A000003, 0x000102, 0x0A000002, HERE, psn=0x7FFFFF, job=0, port=2, mtu=512),
+    Connection(0x0A000003, 0x000102, 0xF5FFFFFE, HERE, psn=0x7FFFFF, job=0, port=2, mtu=512),
     Connection(0x8A000001, 0x800102, 0x0A000003, HERE, psn=0x123456, job=1, port=3, mtu=1024),
     Connection(0x0A000001, 0x000002, 0x0B000003, HERE, psn=0xABCDEF, job=0, port=0, mtu=256),
     Connection(0x0A000009, 0x000002, 0x0A000001, HERE ^ 1, psn=0xABCDEF, job=0, port=3, mtu=256),

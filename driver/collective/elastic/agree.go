@@ -90,6 +90,18 @@ func decide(rs []record, plan *Plan, policy Policy) step {
 	return s
 }
 
+// possible returns an error if no members that follow SPEC.md, section 6, have these records.
+func possible(rs []record, s step) error {
+	if lowest := slices.Min(s.numbers); s.done-lowest > 1 {
+		return fmt.Errorf("rank %d says that it has the outcome of call %d, and rank %d says that call %d is its last: no two members are further apart than one call",
+			slices.Index(s.numbers, s.done), s.done, slices.Index(s.numbers, lowest), lowest)
+	}
+	if s.spread >= 0 && rs[s.spread].outcome < outcomeHead {
+		return fmt.Errorf("rank %d says that its outcome of call %d has %d bytes: it has at least %d", s.spread, s.done, rs[s.spread].outcome, outcomeHead)
+	}
+	return nil
+}
+
 // numbersOf returns done of each member. A newcomer has the highest of the others, or 0. Or others have
 // concluded a generation that it did not: then it has what all had there, for its program may have begun
 // the call that followed.
@@ -142,6 +154,8 @@ type outcome []byte
 const (
 	outcomeSum  byte = 1
 	outcomeFail byte = 2
+
+	outcomeHead = 2 // bytes before the sums or the failure
 )
 
 // failure is why a call failed on all members.
@@ -165,17 +179,17 @@ func failedOutcome(f []byte) outcome { return append(outcome{outcomeFail, 0}, f.
 // take ends a call with an outcome: it copies the sums to dst, or returns the failure. own is this member's
 // own error in that call, if it had one.
 func (o outcome) take(call uint64, f wire.Format, dst []byte, own error) error {
-	if o[0] == outcomeFail {
+	if o[0] != outcomeSum {
 		var why failure
-		if err := json.Unmarshal(o[2:], &why); err != nil {
-			return &FailedError{Call: call, Text: fmt.Sprintf("the reason cannot be read: %v", err), Err: own}
+		if err := json.Unmarshal(o[outcomeHead:], &why); err != nil {
+			return &FailedError{Call: call, ID: "a member", Text: fmt.Sprintf("its reason cannot be read: %v", err), Err: own}
 		}
 		if len(why.Lost) > 0 {
 			return &LostError{call, why.Lost}
 		}
 		return &FailedError{call, why.ID, why.Text, own}
 	}
-	sums := o[2:]
+	sums := o[outcomeHead:]
 	if wire.Format(o[1]) != f || len(sums) != len(dst) {
 		return &FailedError{Call: call, ID: "this member", Err: own,
 			Text: fmt.Sprintf("it has %d bytes of %s, the others %d bytes of %s", len(dst), f, len(sums), wire.Format(o[1]))}
@@ -242,6 +256,9 @@ func (s *standing) agree(ctx context.Context, c collective.Collective, plan *Pla
 			return err
 		}
 		step := decide(rs, plan, policy)
+		if err := possible(rs, step); err != nil {
+			return err
+		}
 		if s.newcomer {
 			s.adopt(step.numbers[c.Group().Rank])
 		}
@@ -292,10 +309,32 @@ func (s *standing) gather(ctx context.Context, c collective.Collective) ([]recor
 // bytesFormat is a format whose elements are bytes. A broadcast changes no bits.
 const bytesFormat = wire.FP8E4M3
 
-// broadcast returns a number of bytes that root has.
+// piece is the number of bytes of one broadcast. What a member says that it has takes no more memory
+// than what it sends.
+const piece = 64 << 20
+
+// broadcast returns n bytes that root has.
 func broadcast(ctx context.Context, c collective.Collective, own []byte, root int, n uint64) ([]byte, error) {
-	if c.Group().Rank != root {
-		own = make([]byte, n)
+	if c.Group().Rank == root {
+		for part := range slices.Chunk(own, piece) {
+			if err := c.Broadcast(ctx, bytesFormat, part, root); err != nil {
+				return nil, err
+			}
+		}
+		return own, nil
 	}
-	return own, c.Broadcast(ctx, bytesFormat, own, root)
+	var all []byte
+	for n > 0 {
+		part := make([]byte, min(n, piece))
+		if err := c.Broadcast(ctx, bytesFormat, part, root); err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = part
+		} else {
+			all = append(all, part...)
+		}
+		n -= uint64(len(part))
+	}
+	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"tributary/driver/collective"
 	"tributary/driver/collective/membership"
+	"tributary/driver/wire"
 )
 
 // The parts that tests replace or call.
@@ -21,6 +22,18 @@ var (
 	NextPlan = nextPlan
 	Decide   = decide
 )
+
+// Take ends a call with an outcome.
+func Take(o []byte, call uint64, f wire.Format, dst []byte) error {
+	return outcome(o).take(call, f, dst, nil)
+}
+
+// Agree lets a member that has the outcomes of some calls agree with others, and returns its last outcome.
+func Agree(ctx context.Context, c collective.Collective, done uint64) ([]byte, error) {
+	s := standing{since: 1, done: done, made: done}
+	err := s.agree(ctx, c, &Plan{Generation: 2}, Rerun, decide)
+	return s.last, err
+}
 
 // Over replaces sockets by what open returns.
 func (c Config) Over(open Opening) Config { c.open = open; return c }

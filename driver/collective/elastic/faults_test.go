@@ -330,8 +330,10 @@ func (c *contended) Commit(ctx context.Context, t membership.Txn) (bool, error) 
 		if err != nil {
 			return false, err
 		}
-		if _, err := c.Engine.Commit(ctx, membership.Txn{Put: []membership.Put{{Key: s.Keys[0].Name, Value: s.Keys[0].Value}}}); err != nil {
-			return false, err
+		for _, key := range s.Keys { // none if a leader has just left
+			if _, err := c.Engine.Commit(ctx, membership.Txn{Put: []membership.Put{{Key: key.Name, Value: key.Value}}}); err != nil {
+				return false, err
+			}
 		}
 	}
 	return c.Engine.Commit(ctx, t)
