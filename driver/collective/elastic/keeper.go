@@ -388,7 +388,7 @@ func (k *keeper) taken(reason Reason, text string) {
 	}
 }
 
-// maxOps is how many conditions or deletes a transaction has. etcd takes 128.
+// maxOps is how many conditions or deletes a transaction has (SPEC.md, section 4). etcd takes 128.
 const maxOps = 100
 
 // lead writes plans, if this member leads or can.

@@ -332,9 +332,10 @@ func (w *way) choose(ctx context.Context, r *reference) error {
 		if err != nil {
 			return err
 		}
-		// A separate clock for one bit is not a mistake that Verilog source can have.
-		clock := strings.EqualFold(m.Port, "clk")
-		if len(mutants) < w.count && !clock && !slices.Contains(mutants, m) {
+		// A separate clock for one bit is not a mistake that Verilog source can have, nor is an enable of a
+		// read port without a clock.
+		none := strings.EqualFold(m.Port, "clk") || m.Port == "EN" && strings.HasPrefix(m.Kind, "$memrd")
+		if len(mutants) < w.count && !none && !slices.Contains(mutants, m) {
 			mutants = append(mutants, m)
 		}
 	}

@@ -51,10 +51,14 @@ func TestChecksAreThere(t *testing.T) {
 		}
 		for _, node := range slices.Concat(l.benches, l.cards) {
 			file, function, _ := strings.Cut(node, "::")
-			function, _, _ = strings.Cut(function, "[")
+			function, card, _ := strings.Cut(function, "[")
 			text, err := os.ReadFile(filepath.Join(root, "cocotb", file))
 			if err != nil || !strings.Contains(string(text), "\ndef "+function+"(") {
 				t.Errorf("%s: there is no bench %s (%v)", l.name, node, err)
+			}
+			card = `    "` + strings.TrimSuffix(card, "]") + `":`
+			if strings.Contains(string(text), "\nCARDS = {") && !strings.Contains(string(text), card) {
+				t.Errorf("%s: there is no card of %s", l.name, node)
 			}
 		}
 	}

@@ -117,7 +117,8 @@ func (r *reference) properties() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.module.sources)) {
 		if !r.ofDesign(r.module.sources[name]) && strings.HasPrefix(name, `\`) {
-			names = append(names, "w:"+trim(name)+".d", "w:"+trim(name)+"?[0123456789]*.d")
+			// A bit also has the name that autoname gives to what it drives.
+			names = append(names, "w:"+trim(name)+".d", "w:"+trim(name)+"?[0123456789]*.d", "w:"+trim(name)+"_$*.d")
 		}
 	}
 	return names
