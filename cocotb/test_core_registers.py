@@ -1079,7 +1079,7 @@ class Found:
 async def keeps_the_first_of_each_job(dut):
     """Random contributions and sums, with and without exceptions; one job follows another."""
     rng = random.Random(1)
-    most = (1 << len(dut.nonfinite)) - 1
+    bits = len(dut.nonfinite)
     quiet_counts(dut)
     await start(dut)
     found, written = [Found(), Found(), Found()], None
@@ -1088,7 +1088,8 @@ async def keeps_the_first_of_each_job(dut):
         for _ in range(rng.randint(1, 60)):
             strange, vid, rank = rng.random() < rare, rng.getrandbits(32), rng.getrandbits(6)
             dut.stored_nonfinite.value, dut.vid.value, dut.rank.value = int(strange), vid, rank
-            writes, counts = rng.getrandbits(32), [rng.randint(0, most) if rng.random() < rare else 0 for _ in range(2)]
+            writes = rng.getrandbits(32)
+            counts = [rng.choice([rng.getrandbits(bits), 1 << rng.randrange(bits)]) if rng.random() < rare else 0 for _ in range(2)]
             wr_en = rng.random() < 0.6
             dut.wr_en.value, dut.wr_vid.value = int(wr_en), writes
             dut.nonfinite.value, dut.overflow.value = counts  # of the last cycle's sum, if any
