@@ -68,6 +68,13 @@ var inPath = []string{
 	"test_eth_switch.py::test_agg_eth_switch_overload",
 }
 
+// Benches of the switch's table: with two sets of addresses, with 512, and with times that pass.
+var switchTable = []string{
+	"test_eth_switch.py::test_agg_switch_table",
+	"test_eth_switch.py::test_agg_switch_table_capacity",
+	"test_eth_switch.py::test_agg_switch_table_forgets",
+}
+
 // A whole card whose core has agg_release, with two jobs.
 var releasing = []string{"test_top_release.py::test_top_release[two_jobs]"}
 
@@ -176,7 +183,7 @@ var campaignLeaves = []leaf{
 	{"agg_switch_input", "", inPath, nil},
 	{"agg_switch_requests", "switch_requests", inPath, nil},
 	{"agg_switch_store", "switch_store", inPath, nil},
-	{"agg_switch_table", "switch_table", []string{"test_eth_switch.py::test_agg_switch_table"}, nil},
+	{"agg_switch_table", "switch_table", switchTable, nil},
 	{"agg_connection_check", "", []string{"test_connection_check.py::test_agg_connection_check[4-3-8-4]"}, nil},
 	{"agg_connection_registers", "", []string{"test_connection_registers.py::test_agg_connection_registers[armed]"}, nil},
 	{"agg_connection_table", "", []string{"test_connection_table.py::test_agg_connection_table[jobs]"}, nil},
