@@ -209,12 +209,6 @@ var campaignLeaves = []leaf{
 	{"agg_up_drops", "", []string{"test_up_drops.py::test_agg_up_drops[3]"}, nil},
 }
 
-// notRun are the leaves of the campaign whose mutants have not been run. RESULT.md names them.
-var notRun = map[string]bool{
-	"agg_switch_delay": true, "agg_switch_input": true, "agg_switch_requests": true, "agg_switch_store": true,
-	"agg_switch_table": true, "agg_roce_receive": true, "agg_roce_headers": true, "agg_roce_sums": true,
-}
-
 // withoutCard are leaves of cards with several Ethernet ports, with an up port on Ethernet, or with shell
 // roce. The bench of such a whole card takes minutes.
 var withoutCard = map[string]bool{
