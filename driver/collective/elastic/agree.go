@@ -324,17 +324,11 @@ func broadcast(ctx context.Context, c collective.Collective, own []byte, root in
 		return own, nil
 	}
 	var all []byte
-	for n > 0 {
-		part := make([]byte, min(n, piece))
-		if err := c.Broadcast(ctx, bytesFormat, part, root); err != nil {
+	for at := uint64(0); at < n; at = uint64(len(all)) {
+		all = append(all, make([]byte, min(n-at, piece))...)
+		if err := c.Broadcast(ctx, bytesFormat, all[at:], root); err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = part
-		} else {
-			all = append(all, part...)
-		}
-		n -= uint64(len(part))
 	}
 	return all, nil
 }
