@@ -431,6 +431,14 @@ func TestBoardsOwnCells(t *testing.T) {
 	assert.NotContains(t, files["board/Makefile"], "../agg_window_multiply.v")
 }
 
+// The script of a card with many adders makes small resets logic.
+func TestLogicResets(t *testing.T) {
+	for lanes, more := range map[int]bool{8: false, 16: true} {
+		makefile := contents(t, makeCard(t, fmt.Sprintf("-lanes %d -workers 4 -board ecpix5", lanes)))["board/Makefile"]
+		assert.Equal(t, more, strings.Contains(makefile, `dfflegalize -minsrst 100 -cell \$$_DFF_?_ 01 `), "%d lanes", lanes)
+	}
+}
+
 func TestSameFlagsGiveTheSameBytes(t *testing.T) {
 	for _, line := range []string{"-lanes 8 -workers 5", "-lanes 2 -shell none -bundle -prefix x"} {
 		assert.Equal(t, contents(t, makeCard(t, line)), contents(t, makeCard(t, line)), line)

@@ -34,11 +34,29 @@ const (
 	// four inputs: tables combined from smaller ones are often larger than the logic that
 	// they replace.
 	SynthECP5 = ShareAdders + "; synth_ecp5 -nowidelut"
-
-	// SynthCard synthesizes whole cards and cores for speed: ABC9 maps by timing, and wide tables
-	// are allowed.
-	SynthCard = "synth_ecp5 -abc9"
 )
+
+// LogicResets reports whether SynthCard makes small synchronous resets of a card logic. additions is
+// the number of additions that the card starts in a cycle: its lanes times its workers less one.
+//
+// nextpnr gives the eight flip-flops of an ECP5's tile one reset, and Yosys gives each fp32 adder eight
+// resets of 4 to 30 flip-flops. It found no places for so many sets in a card of 16 lanes and 4
+// workers: the last few flip-flops took each other's places for half an hour, with no end in sight.
+func LogicResets(additions int) bool { return additions >= 32 }
+
+// SynthCard returns the Yosys commands that synthesize a whole card or core for speed: ABC9 maps by
+// timing, and wide tables are allowed. Resets of fewer than 100 flip-flops become logic if LogicResets
+// says so. The circuit's top is set, and the last command may get more options.
+func SynthCard(additions int) string {
+	const synth = "synth_ecp5 -abc9"
+	if !LogicResets(additions) {
+		return synth
+	}
+	return synth + " -run begin:map_ffs; dfflegalize -minsrst 100" +
+		" -cell $_DFF_?_ 01 -cell $_DFF_?P?_ r -cell $_SDFF_?P?_ r" +
+		" -cell $_DFFE_??_ 01 -cell $_DFFE_?P??_ r -cell $_SDFFE_?P??_ r; " +
+		synth + " -run map_ffs:"
+}
 
 // ShareAddersOf is ShareAdders for the modules whose names contain name.
 func ShareAddersOf(name string) string {

@@ -50,13 +50,15 @@ func boardFiles(p *plan.Plan, m Manifest, sources []string, rtl fs.FS) ([]File, 
 	add := func(name, text string) { files = append(files, File{boardFolder + "/" + name, []byte(text)}) }
 	constraints, text := p.OnBoard.Constraints(p.Clock)
 	add(constraints, text)
+	additions := p.Lanes * (p.Workers - 1)
 	values := boardValues{Manifest: m, Board: *p.OnBoard, Clock: p.Clock, Words: p.OnBoard.Link().Words(*p.OnBoard),
-		Synth: cells.SynthCard, Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
+		Synth: breakLines(quote(cells.SynthCard(additions))), LogicResets: cells.LogicResets(additions),
+		Top: plan.BoardTop, USBDevice: rename(p.OnBoard.Link().USBDevice(), p.Prefix), Constraints: constraints}
 	if ethernet, ok := p.OnBoard.Link().(*boards.Ethernet); ok {
 		values.Ethernet, values.MAC = ethernet, rename(boards.EthernetMAC, p.Prefix)
 	}
 	if slices.Contains(p.Leaves, sharedAdder) {
-		values.Share = strings.ReplaceAll(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)), "$", `\$$`)
+		values.Share = quote(cells.ShareAddersOf(rename(sharedAdder, p.Prefix)))
 	}
 	for _, l := range append(own, source{plan.BoardTop, top}) {
 		name := rename(l.module, p.Prefix) + ".v"
@@ -141,7 +143,8 @@ type boardValues struct {
 	Clock       int              // MHz of the card
 	Words       boards.Words     // of the link
 	Share       string           // Yosys commands that share adders, quoted for a Makefile's shell; may be empty
-	Synth       string           // Yosys command that synthesizes
+	Synth       string           // Yosys commands that synthesize, quoted as well; the last one lacks its options
+	LogicResets bool             // Synth makes small resets logic
 	Top         string           // module
 	USBDevice   string           // module; "" for a link without one
 	Ethernet    *boards.Ethernet // the link; nil for another
@@ -150,6 +153,12 @@ type boardValues struct {
 	Crossings   []string         // files with the constraints of modules where signals change clocks
 	Sources     []string         // Verilog, relative to the board's folder
 }
+
+// quote quotes Yosys commands for double quotes in a shell that a Makefile calls.
+func quote(commands string) string { return strings.ReplaceAll(commands, "$", `\$$`) }
+
+// breakLines gives each of several Yosys commands in a Makefile a line.
+func breakLines(commands string) string { return strings.ReplaceAll(commands, "; ", "; \\\n\t  ") }
 
 // Pins lists the pins of the board's top.
 func (v boardValues) Pins() []boards.Pin { return v.Board.Pins() }

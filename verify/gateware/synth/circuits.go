@@ -245,7 +245,7 @@ func cores() []circuit {
 // synth returns the command that synthesizes the circuit.
 func (c circuit) synth() string {
 	if c.whole {
-		return cells.SynthCard
+		return cells.SynthCard(c.additions)
 	}
 	return cells.SynthECP5
 }

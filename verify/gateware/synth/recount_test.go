@@ -98,12 +98,8 @@ func TestPage(t *testing.T) {
 func TestKnownCircuit(t *testing.T) {
 	t.Parallel()
 	c := circuit{top: "known", part: part25F, seeds: []int{1}}
-	s := source{dir: filepath.Join(folder, "known"), params: []param{{"WIDTH", "8"}}}
-	require.NoError(t, os.RemoveAll(s.dir))
-	require.NoError(t, os.MkdirAll(s.dir, 0o777))
-	text, err := os.ReadFile("verify/gateware/synth/testdata/known.v")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "known.v"), text, 0o666))
+	s := testSource(t, "known")
+	s.params = []param{{"WIDTH", "8"}}
 
 	ctx := context.Background()
 	lattice, err := count(ctx, c, s)
@@ -116,4 +112,29 @@ func TestKnownCircuit(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, speeds, 1)
 	require.InDelta(t, 200, speeds[0], 150)
+}
+
+// TestLogicResets: a card with many additions keeps resets of 100 flip-flops alone.
+func TestLogicResets(t *testing.T) {
+	t.Parallel()
+	for additions, resets := range map[int]int{31: 199, 32: 100} {
+		c := circuit{top: "resets", whole: true, additions: additions}
+		s := testSource(t, "resets")
+		types, err := synthesize(context.Background(), c, s, c.synth())
+		require.NoError(t, err)
+		require.Equal(t, 199, types["TRELLIS_FF"])
+		assertResets := fmt.Sprintf("select -assert-count %d t:TRELLIS_FF r:SRMODE=LSR_OVER_CE %%i", resets)
+		require.NoError(t, yosys(context.Background(), s, fmt.Sprintf("%s; %s -top resets; %s", elaborate(c, s), c.synth(), assertResets)))
+	}
+}
+
+// testSource returns a circuit of testdata in a folder of its own.
+func testSource(t *testing.T, name string) source {
+	s := source{dir: filepath.Join(folder, name)}
+	require.NoError(t, os.RemoveAll(s.dir))
+	require.NoError(t, os.MkdirAll(s.dir, 0o777))
+	text, err := os.ReadFile(filepath.Join("verify/gateware/synth/testdata", name+".v"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, name+".v"), text, 0o666))
+	return s
 }
