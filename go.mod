@@ -2,6 +2,12 @@ module tributary
 
 go 1.26.0
 
+// What make builds: its folders come and go while others list the packages.
+ignore (
+	./bin
+	./build
+)
+
 require (
 	github.com/google/gousb v1.1.3
 	github.com/google/renameio/v2 v2.0.2

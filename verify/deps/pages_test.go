@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -99,7 +100,11 @@ func anchorOf(heading string) string {
 	}, heading)
 }
 
-// pages returns the text of every page of the repository, by path, except datasheets of cards.
+// built are the folders that make fills: others may remove files there at any time.
+var built = []string{"bin", "build"}
+
+// pages returns the text of every page of the repository, by path, except what make builds and
+// datasheets of cards.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -108,7 +113,8 @@ func pages(t *testing.T) map[string]string {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
-		if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isCard(path)) {
+		if d.IsDir() && name != "." &&
+			(strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || slices.Contains(built, name) || isCard(path)) {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(name) != ".md" {
