@@ -75,13 +75,17 @@ def some_packet(rng, beat):
         "length": rng.randrange(1 << 16),
         "code": rng.randrange(256),
         "mask": rng.getrandbits(64),
+        "flags": rng.randrange(16),
+        "job": rng.randrange(256),
+        "epoch": rng.randrange(1 << 16),
+        "rank": rng.randrange(256),
     }
     if kind not in PAYLOAD_KINDS:
         return header, b""
     beats = rng.choice([1, 2, rng.randint(1, 6)])
     format, size = rng.choice([(f, n) for f, n in model.ELEMENT_BYTES.items() if n <= beat])
     header |= {"format": format, "length": beats * beat // size}
-    header |= {"receivers": rng.getrandbits(64), "flags": rng.randrange(16)}
+    header |= {"receivers": rng.getrandbits(64)}
     return header, rng.randbytes(beats * beat)
 
 
@@ -97,6 +101,18 @@ def split(packets):
         [p for p in packets if p[0]["kind"] != zwire.KIND_REPLY],
         [p for p in packets if p[0]["kind"] == zwire.KIND_REPLY],
     )
+
+
+async def watch_busy(dut):
+    """Checks that busy is high while the core offers a beat or is inside a packet, and only then."""
+    inside = False
+    while True:
+        await RisingEdge(dut.clk)
+        await ReadOnly()
+        offered = bool(int(dut.s_axis_tvalid.value))
+        assert bool(int(dut.busy.value)) == (offered or inside)
+        if offered and int(dut.s_axis_tready.value):
+            inside = not int(dut.s_axis_tlast.value)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -176,6 +192,7 @@ async def drops_the_frame_under_way_when_the_link_goes_down(dut):
     rng = random.Random(3)
     transmitter = Transmitter(dut, idle="at_random", stall="never")
     await start(dut)
+    cocotb.start_soon(watch_busy(dut))
     for wait in range(1, 80, 2):
         size = transmitter.beat * 4
         transmitter.put({"kind": zwire.KIND_RESULT, "length": size // 4}, rng.randbytes(size))

@@ -34,7 +34,8 @@ module agg_beat_unpack #(
 );
 
   localparam integer WORDS = BEAT_BYTES / STEP;
-  localparam integer COUNT = $clog2(WORDS + 2);  // width of a count up to WORDS, at least 2
+  localparam integer LAST_WORD = WORDS - 1;
+  localparam integer COUNT = WORDS > 4 ? $clog2(WORDS) : 2;  // width of a count below WORDS
 
   generate
     if (WORDS * STEP != BEAT_BYTES) begin : g_beat
@@ -42,16 +43,17 @@ module agg_beat_unpack #(
     end
   endgenerate
 
-  localparam [COUNT-1:0] NONE = {COUNT{1'b0}};
   localparam [COUNT-1:0] ONE = {{COUNT - 1{1'b0}}, 1'b1};
 
   reg  [8*BEAT_BYTES-1:0] beat_reg;
-  reg  [       COUNT-1:0] left_reg;  // words of the beat still to send
+  reg                     valid_reg;  // a word is at m_axis
+  reg                     final_reg;  // it is the beat's last word
+  reg  [       COUNT-1:0] left_reg;  // words of the beat after it
   reg                     last_reg;
   reg                     open_reg;  // the core is inside a packet
   reg  [           239:0] header_reg;
 
-  wire                    empties = left_reg == NONE || (left_reg == ONE && m_axis_tready);
+  wire                    empties = !valid_reg || (final_reg && m_axis_tready);
   wire                    load = s_axis_tvalid && s_axis_tready;
 
   wire [8*BEAT_BYTES-1:0] beat_rest;
@@ -66,27 +68,31 @@ module agg_beat_unpack #(
 
   always @(posedge clk) begin
     if (m_axis_tvalid && m_axis_tready) begin
-      left_reg <= left_reg - ONE;
-      beat_reg <= beat_rest;
+      beat_reg  <= beat_rest;
+      valid_reg <= !final_reg;
+      final_reg <= left_reg == ONE;
+      left_reg  <= left_reg - ONE;
     end
     if (load) begin
       beat_reg   <= s_axis_tdata;
-      left_reg   <= |s_axis_tkeep ? WORDS[COUNT-1:0] : ONE;
+      valid_reg  <= 1'b1;
+      final_reg  <= WORDS == 1 || !(|s_axis_tkeep);
+      left_reg   <= LAST_WORD[COUNT-1:0];
       last_reg   <= s_axis_tlast;
       open_reg   <= !s_axis_tlast;
       header_reg <= s_axis_tuser;
     end
-    if (drop) left_reg <= NONE;
+    if (drop) valid_reg <= 1'b0;
     if (rst) begin
-      left_reg <= NONE;
-      open_reg <= 1'b0;
+      valid_reg <= 1'b0;
+      open_reg  <= 1'b0;
     end
   end
 
   assign s_axis_tready = drop || empties;
   assign m_axis_tdata  = beat_reg[8*STEP-1:0];
-  assign m_axis_tvalid = left_reg != NONE;
-  assign m_axis_tlast  = last_reg && left_reg == ONE;
+  assign m_axis_tvalid = valid_reg;
+  assign m_axis_tlast  = last_reg && final_reg;
   assign m_axis_tuser  = header_reg;
   assign busy          = open_reg || s_axis_tvalid;
 

@@ -42,6 +42,7 @@ module agg_byte_pack #(
 
   reg [HOLD-1:0] hold_reg;  // pending bytes, with zeros above them
   reg [4:0] count_reg;  // number of pending bytes
+  reg ready_reg;  // a step has room beside them
   reg [8*LINK_BYTES-1:0] word_reg;
   reg [LINK_BYTES-1:0] keep_reg;
   reg valid_reg;
@@ -53,16 +54,18 @@ module agg_byte_pack #(
 
   wire [HOLD-1:0] hold_left = leave ? hold_reg >> 8 * LINK_BYTES : hold_reg;
   wire [4:0] count_left = !leave ? count_reg : full ? count_reg - LINK_BYTES[4:0] : 5'd0;
+  wire [4:0] count_next = enter ? count_left + {1'b0, s_step_bytes} : count_left;
   wire [HOLD-1:0] entering = {{HOLD - 8 * STEP{1'b0}}, s_step_data} << {count_left, 3'd0};
 
-  assign s_step_ready  = count_reg <= 2 * STEP[4:0];
+  assign s_step_ready  = ready_reg;
   assign m_axis_tdata  = word_reg;
   assign m_axis_tkeep  = keep_reg;
   assign m_axis_tvalid = valid_reg;
 
   always @(posedge clk) begin
     hold_reg  <= enter ? hold_left | entering : hold_left;
-    count_reg <= enter ? count_left + {1'b0, s_step_bytes} : count_left;
+    count_reg <= count_next;
+    ready_reg <= count_next <= 2 * STEP[4:0];
     if (free) begin
       valid_reg <= leave;
       word_reg  <= hold_reg[8*LINK_BYTES-1:0];
@@ -71,6 +74,7 @@ module agg_byte_pack #(
     if (rst) begin
       hold_reg  <= {HOLD{1'b0}};
       count_reg <= 5'd0;
+      ready_reg <= 1'b1;
       valid_reg <= 1'b0;
     end
   end

@@ -8,6 +8,10 @@
 // The CRC runs one step ahead of the header, so its final value is in a register when the last step
 // leaves.
 //
+// s_axis_tready is a register and m_step_ready: a word without payload is taken with the header's
+// first step, not where frames are chosen. So the choice is not in the path to the enables of the
+// core's output.
+//
 // Not done here: packing steps into link words (agg_byte_pack). A reset drops the frame under way;
 // agg_beat_unpack discards the rest of it.
 
@@ -61,6 +65,7 @@ module agg_frame_tx #(
   reg  [  1:0] state_reg;
   reg  [  2:0] step_reg;  // header steps sent
   reg          payload_reg;  // the frame has receivers and a payload
+  reg          takes_reg;  // this step takes a word
   reg          turn_reg;  // the last frame was a reply
   reg  [239:0] header_reg;  // shifted out from the low end
   reg  [ 15:0] crc_reg;
@@ -70,12 +75,10 @@ module agg_frame_tx #(
   wire [  3:0] kind = s_axis_tuser[HDR_KIND_LSB+:HDR_KIND_BITS];
   wire         with_payload = !choose_reply && (kind == KIND_RESULT || kind == KIND_REPLAY);
 
-  wire         begins = state_reg == BEGIN && waiting && m_step_ready;
-  wire         begins_bare = begins && !choose_reply && !with_payload;
   wire         header_last = step_reg == (payload_reg ? LAST_LONG[2:0] : LAST_SHORT[2:0]);
 
-  assign s_reply_ready = begins && choose_reply;
-  assign s_axis_tready = state_reg == PAYLOAD ? m_step_ready : begins_bare;
+  assign s_reply_ready = state_reg == BEGIN && choose_reply && m_step_ready;
+  assign s_axis_tready = takes_reg && m_step_ready;
 
   // -- CRC ----------------------------------------------------------------------------------------
 
@@ -176,6 +179,7 @@ module agg_frame_tx #(
           state_reg   <= HEADER;
           step_reg    <= 3'd0;
           payload_reg <= with_payload;
+          takes_reg   <= !choose_reply && !with_payload;
           turn_reg    <= choose_reply;
           header_reg  <= header;
           crc_reg     <= crc_next;
@@ -184,10 +188,12 @@ module agg_frame_tx #(
           step_reg   <= step_reg + 3'd1;
           header_reg <= {{8 * WINDOW{1'b0}}, header_reg[239:8*WINDOW]};
           crc_reg    <= crc_next;
+          takes_reg  <= header_last && payload_reg;
           if (header_last) state_reg <= payload_reg ? PAYLOAD : BEGIN;
         end
         PAYLOAD: begin
-          crc_reg <= crc_next;
+          crc_reg   <= crc_next;
+          takes_reg <= !s_axis_tlast;
           if (s_axis_tlast) state_reg <= CLOSE;
         end
         default: state_reg <= BEGIN;
@@ -195,6 +201,7 @@ module agg_frame_tx #(
     end
     if (rst) begin
       state_reg <= BEGIN;
+      takes_reg <= 1'b0;
       turn_reg  <= 1'b0;
     end
   end
