@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board butterstick -clock 110
+//      -shell stream -link 8 -board butterstick -clock 120
 
 // A card on the board ButterStick r1.0 85F: the whole FPGA.
 //
 // PHY pins <-> USB device <-> agg_link_cross <-> card
-//           usb_clk, 60 MHz        |       clk, 110 MHz
+//           usb_clk, 60 MHz        |       clk, 120 MHz
 //
 // usb_device.py beside this file writes the USB device. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. butterstick.lpf
@@ -81,8 +81,8 @@ module board_top (
   agg_pll #(
       .INPUT    (1),
       .FEEDBACK (2),
-      .PRIMARY  (11),
-      .SECONDARY(6)
+      .PRIMARY  (8),
+      .SECONDARY(4)
   ) u_pll (
       .clk_in       (clk_in),
       .clk_primary  (usb_clk),
@@ -92,8 +92,8 @@ module board_top (
 
   agg_supply #(
       .HIGH         (688),
-      .SETTLE_CYCLES(3300000),
-      .RISE_CYCLES  (550000)
+      .SETTLE_CYCLES(3600000),
+      .RISE_CYCLES  (600000)
   ) u_supply (
       .clk    (clk),
       .started(locked),
@@ -103,7 +103,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(110000)
+      .PHY_CYCLES(120000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (usb_clk),
@@ -205,7 +205,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(11000000)
+      .CYCLES(12000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),

@@ -1,10 +1,10 @@
 // Made by: hwgen -lanes 1 -workers 2 -format fp32 -result fp32 -sum tree -chunk 4 -window 1 -jobs 1
-//      -shell stream -link 8 -board ecpix5 -clock 110
+//      -shell stream -link 8 -board ecpix5 -clock 120
 
 // A card on the board LambdaConcept ECPIX-5 85F: the whole FPGA.
 //
 // PHY pins <-> USB device <-> agg_link_cross <-> card
-//           usb_clk, 60 MHz        |       clk, 110 MHz
+//           usb_clk, 60 MHz        |       clk, 120 MHz
 //
 // usb_device.py beside this file writes the USB device. LEDs: link while a host has the card,
 // traffic while bytes move, error for a while after a damaged frame. ecpix5.lpf
@@ -74,8 +74,8 @@ module board_top (
 
   // -- Clocks and resets --
   agg_pll #(
-      .INPUT    (10),
-      .FEEDBACK (11),
+      .INPUT    (5),
+      .FEEDBACK (6),
       .PRIMARY  (4),
       .SECONDARY(4)
   ) u_pll (
@@ -86,7 +86,7 @@ module board_top (
   );
 
   agg_board_reset #(
-      .PHY_CYCLES(110000)
+      .PHY_CYCLES(120000)
   ) u_reset (
       .clk      (clk),
       .phy_clk  (usb_clk),
@@ -184,7 +184,7 @@ module board_top (
   );
 
   agg_led #(
-      .CYCLES(11000000)
+      .CYCLES(12000000)
   ) u_error (
       .clk   (clk),
       .rst   (rst),
