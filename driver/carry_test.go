@@ -506,8 +506,10 @@ func TestRegisterWaitsForTheCard(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(testContext(t))
 		cancel()
-		if _, err := card.ReadRegister(ctx, wire.RegLanes); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+		for range 100 { // the card may answer before the driver looks
+			if _, err := card.ReadRegister(ctx, wire.RegLanes); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
 		}
 	})
 }

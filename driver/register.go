@@ -87,8 +87,11 @@ func (c *Card) writeOn(ctx context.Context, l *link, addr uint32, value uint64) 
 // accessOn makes independent accesses over one link and returns the values of the registers.
 // The error is that of the first refused access. Each access has the whole timeout, from its
 // own sending and from the reply to the one before it. Other frames of the card do not extend
-// it.
+// it. Nothing is sent if ctx has ended.
 func (c *Card) accessOn(ctx context.Context, l *link, headers ...frame.Header) ([]uint64, error) {
+	if ctx.Err() != nil {
+		return nil, c.stopped(ctx, accessName(headers[0]))
+	}
 	since := time.Now()
 	batch := c.startAccesses(l, headers)
 	defer c.stopAccesses(batch)
