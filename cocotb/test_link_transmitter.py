@@ -84,8 +84,7 @@ def some_packet(rng, beat):
         return header, b""
     beats = rng.choice([1, 2, rng.randint(1, 6)])
     format, size = rng.choice([(f, n) for f, n in model.ELEMENT_BYTES.items() if n <= beat])
-    header |= {"format": format, "length": beats * beat // size}
-    header |= {"receivers": rng.getrandbits(64)}
+    header |= {"format": format, "length": beats * beat // size, "receivers": rng.getrandbits(64)}
     return header, rng.randbytes(beats * beat)
 
 
