@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -57,7 +58,7 @@ func TestSumsOfAnEndedDaemon(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	serving, stop := context.WithCancel(ctx)
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() {
 		ended <- daemon.New(map[string]daemon.Card{"card": behind}, daemon.Options{}).Serve(serving, listener, 0)
 	}()
@@ -79,10 +80,13 @@ func TestSumsOfAnEndedDaemon(t *testing.T) {
 		require.NoError(t, err)
 		calls, arrays = append(calls, p), append(arrays, a)
 	}
-	for sent := uint64(0); sent < 10*uint64(n/job.Config().Chunk); sent = job.Member(0).Stats().Sent {
+	chunk := job.Config().Chunk
+	for all := uint64(10 * ((n + chunk - 1) / chunk)); job.Member(0).Stats().Sent < all; {
+		require.NoError(t, ctx.Err())
 		runtime.Gosched()
 	}
-	release := card.Hold()
+	release := sync.OnceFunc(card.Hold())
+	defer release() // or the card could not be closed after a failure
 	for range 10 {
 		require.NoError(t, other.AllReduce(ctx, slices.Repeat([]float32{2}, n)))
 	}
