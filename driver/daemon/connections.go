@@ -106,6 +106,7 @@ func (s *Server) open(conn net.Conn, control *handedOver) *notOpened {
 	case controlTag:
 		_ = conn.SetDeadline(time.Time{})
 		unopened() // its stream counts from here, maybe before hand returns
+		stop()     // gRPC closes it from here, after the last messages of its streams
 		handed := &tagged{Conn: conn, tag: bytes.NewReader(tag[:]), closed: leave}
 		if control.hand(handed) != nil {
 			handed.Close()

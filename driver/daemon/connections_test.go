@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"sync"
@@ -38,6 +39,34 @@ func TestControlCountsOnce(t *testing.T) {
 		handed.Close()
 		if n := s.guards.open.inside.Load(); n != 0 {
 			t.Errorf("%d connections are open, want 0", n)
+		}
+	})
+}
+
+// TestControlOutlivesTheServer: when the server ends, it leaves control connections to gRPC, which sends the
+// last messages first. It once closed those that it had handed over a moment before.
+func TestControlOutlivesTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{guards: newGuards(Limits{Sessions: 1})}
+		s.running, s.end = context.WithCancel(t.Context())
+		control := newHandedOver(&net.UnixAddr{})
+		client, conn := net.Pipe()
+		defer client.Close()
+		go s.open(conn, control)
+		if _, err := client.Write([]byte(controlTag)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the connection waits for gRPC
+		s.end()
+		synctest.Wait()
+		handed, err := control.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer handed.Close()
+		go client.Read(make([]byte, 1))
+		if _, err := handed.Write([]byte{0}); err != nil {
+			t.Errorf("the connection was closed: %v", err)
 		}
 	})
 }
