@@ -526,6 +526,7 @@ func TestALeaveBeforeTheBarrier(t *testing.T) {
 		cards[2].Close()
 		cancel()
 		assert.Error(t, <-closed)
+		synctest.Wait() // the daemon knows that the rank has gone
 		errs := team.each([]int{0, 1}, func(rank int) error { return team.members[rank].Job().Close(t.Context()) })
 		for _, err := range failed[*driver.MemberLostError](team, errs) {
 			assert.Equal(t, []int{2}, err.Ranks)

@@ -2,6 +2,7 @@ package membership_test
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
 	"net/rpc"
 	"os"
@@ -50,7 +51,8 @@ func daemonAt(t *testing.T, path string) (stop func()) {
 
 func TestMemory(t *testing.T) {
 	membershiptest.Run(t, func(t *testing.T) membershiptest.Opener {
-		return func(ctx context.Context) (membership.Engine, error) { return membership.Open(ctx, "memory:"+t.Name()) }
+		store := "memory:" + rand.Text()
+		return func(ctx context.Context) (membership.Engine, error) { return membership.Open(ctx, store) }
 	})
 }
 
