@@ -25,9 +25,9 @@ type build struct {
 	flags []string // of hwgen
 }
 
-// builds lists the recorded cards, in the order of the table: a small one and a large one for each
-// board, and a small one with all its Ethernet ports. Boards that the pinned tools cannot build have
-// none.
+// builds lists the recorded cards, in the order of the table: for each board small ones with three sums,
+// a large one, and a small one with all its Ethernet ports. Boards that the pinned tools cannot build
+// have none.
 func builds() []build {
 	var all []build
 	for _, b := range boards.All() {
@@ -40,7 +40,9 @@ func builds() []build {
 				"-clock", fmt.Sprint(mhz)}
 			all = append(all, build{strings.Join(append([]string{name}, more...), " "), append(flags, more...)})
 		}
-		add(4, 4, "tree", b.SmallMHz)
+		for _, sum := range []string{"tree", "fused", "exact"} {
+			add(4, 4, sum, b.SmallMHz)
+		}
 		add(16, 4, "fused", b.CoreMHz)
 		if b.Ethernet == nil {
 			continue
