@@ -9,6 +9,21 @@ import (
 	"testing/synctest"
 )
 
+// openControl opens a control connection, which waits for gRPC at control when openControl returns.
+func openControl(t *testing.T, s *Server) (control *handedOver, client net.Conn, opened <-chan *notOpened) {
+	t.Helper()
+	control = newHandedOver(&net.UnixAddr{})
+	client, conn := net.Pipe()
+	t.Cleanup(func() { client.Close() })
+	done := make(chan *notOpened, 1)
+	go func() { done <- s.open(conn, control) }()
+	if _, err := client.Write([]byte(controlTag)); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return control, client, done
+}
+
 // TestControlCountsOnce: a control connection has left the count of the unopened before gRPC gets it. Its
 // stream counts then: a client needs two places, not three.
 func TestControlCountsOnce(t *testing.T) {
@@ -17,15 +32,7 @@ func TestControlCountsOnce(t *testing.T) {
 		if limit := s.guards.arrive(); limit != "" {
 			t.Fatalf("a connection was refused by the limit %q", limit)
 		}
-		control := newHandedOver(&net.UnixAddr{})
-		client, conn := net.Pipe()
-		defer client.Close()
-		opened := make(chan *notOpened, 1)
-		go func() { opened <- s.open(conn, control) }()
-		if _, err := client.Write([]byte(controlTag)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // the connection waits for gRPC
+		control, _, opened := openControl(t, s)
 		if n := s.guards.unopened.inside.Load(); n != 0 {
 			t.Errorf("%d connections have opened nothing, want 0", n)
 		}
@@ -49,14 +56,7 @@ func TestControlOutlivesTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{guards: newGuards(Limits{Sessions: 1})}
 		s.running, s.end = context.WithCancel(t.Context())
-		control := newHandedOver(&net.UnixAddr{})
-		client, conn := net.Pipe()
-		defer client.Close()
-		go s.open(conn, control)
-		if _, err := client.Write([]byte(controlTag)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // the connection waits for gRPC
+		control, client, _ := openControl(t, s)
 		s.end()
 		synctest.Wait()
 		handed, err := control.Accept()
